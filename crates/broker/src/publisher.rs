@@ -277,13 +277,15 @@ impl Broker {
                                 Arc::new(settings.load().log.clone()),
                                 self.clock.wall_ms(),
                             );
-                            Some(Arc::new(Partition::new(
+                            let partition = Arc::new(Partition::new(
                                 Arc::clone(&name),
                                 index,
                                 log,
                                 Arc::clone(&self.shared),
                                 Arc::clone(&settings),
-                            )))
+                            ));
+                            partition.listen_to_log();
+                            Some(partition)
                         }
                         Err(error) => {
                             tracing::error!(topic = %name, partition = index, %error,

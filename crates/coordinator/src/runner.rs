@@ -60,6 +60,8 @@ struct InFlight {
 struct Waiting<S: Shard> {
     /// Leaves when everything below this offset is committed.
     needs: i64,
+    /// The append of what it was computed with; `None` where nothing was written for it.
+    append: Option<u64>,
     deadline_ms: u64,
     /// `None` once it was answered because of the deadline.
     what: Option<What<S>>,
@@ -75,12 +77,13 @@ struct Waiting<S: Shard> {
 /// up to the moment it was computed are committed, but for [`Reply::Now`]; waiting entries stand in
 /// the order of the offsets they need.
 ///
+/// `P` is what the log has to be shown with a batch of a producer's transaction; it passes from the request to the
+/// append.
+///
 /// [`poll_append`]: Runner::poll_append
 /// [`poll_answer`]: Runner::poll_answer
 /// [`poll_job`]: Runner::poll_job
 /// [`wake_at_ms`]: Runner::wake_at_ms
-/// `P` is what the log has to be shown with a batch of a producer's transaction; it passes from the request to the
-/// append.
 pub struct Runner<S: Shard, P = ()> {
     shard: S,
     config: RunnerConfig,
@@ -399,9 +402,9 @@ impl<S: Shard, P> Runner<S, P> {
         let parked = if append.kind.is_of_producer() { later } else { error };
         self.shard.revert(offset, parked, now, &mut out);
         self.absorb(out, None, now);
-        for Waiting { needs, what, .. } in failed {
+        for Waiting { append: of, what, .. } in failed {
             let Some(what) = what else { continue };
-            let error = if needs > append.end { later } else { error };
+            let error = if of == Some(append.id) { error } else { later };
             match what {
                 What::Answer(token, response) => {
                     self.answers.push_back((token, S::fail(response, error)));
@@ -492,10 +495,10 @@ impl<S: Shard, P> Runner<S, P> {
             }
         }
         self.jobs.extend(out.jobs);
-        self.write(out.kind, out.records, proof, now);
+        let append = self.write(out.kind, out.records, proof, now);
         let deadline_ms = now.monotonic_ms.saturating_add(self.config.write_timeout_ms);
         let needs = self.next_offset;
-        let wait = |what| Waiting { needs, deadline_ms, what: Some(what) };
+        let wait = |what| Waiting { needs, append, deadline_ms, what: Some(what) };
         if let Some(then) = out.then {
             self.waiting.push_back(wait(What::Resume(then)));
         }
@@ -520,8 +523,14 @@ impl<S: Shard, P> Runner<S, P> {
         }
     }
 
-    /// Applies records or a marker to the shard and has them written.
-    fn write(&mut self, kind: AppendKind, records: Vec<S::Record>, proof: Option<P>, now: Now) {
+    /// Applies records or a marker to the shard and has them written; gives the append, if there is anything to write.
+    fn write(
+        &mut self,
+        kind: AppendKind,
+        records: Vec<S::Record>,
+        proof: Option<P>,
+        now: Now,
+    ) -> Option<u64> {
         let base_offset = self.next_offset;
         match kind {
             AppendKind::Marker(end) => {
@@ -529,7 +538,7 @@ impl<S: Shard, P> Runner<S, P> {
                 self.shard.replay_marker(base_offset, end.producer.id, end.commit);
                 self.next_offset += 1;
             }
-            _ if records.is_empty() => return,
+            _ if records.is_empty() => return None,
             AppendKind::Own { .. } | AppendKind::Transactional(_) => {
                 self.queued_bytes += size(&records);
                 for record in &records {
@@ -539,8 +548,9 @@ impl<S: Shard, P> Runner<S, P> {
                 }
             }
         }
+        let id = self.next_append;
         self.outbox.push_back(Append {
-            id: self.next_append,
+            id,
             base_offset,
             kind,
             records,
@@ -548,6 +558,7 @@ impl<S: Shard, P> Runner<S, P> {
             timestamp_ms: now.wall_ms,
         });
         self.next_append += 1;
+        Some(id)
     }
 
     /// Lets out what is committed.

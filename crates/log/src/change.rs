@@ -603,11 +603,10 @@ impl Log {
         Ok(producers)
     }
 
-    /// Forgets producers that were silent for `producer.id.expiration.ms`.
+    /// Forgets producers that were silent for `producer.id.expiration.ms`, and verifications that began before that.
     pub fn expire_producers(&self, now_ms: i64) -> usize {
         let expiration = self.home().dir.producer_expiration_ms();
-        let mut writer = self.writer();
-        if writer.producers.len() == 0 { 0 } else { writer.producers.expire(now_ms, expiration) }
+        self.writer().producers.expire(now_ms, expiration)
     }
 }
 

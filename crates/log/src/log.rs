@@ -160,6 +160,8 @@ pub struct Log {
     /// Segments below this are closed and wait for their flush.
     pub(crate) flush_wanted: AtomicI64,
     has_transactions: AtomicBool,
+    /// Who hears of it when these are looked at late.
+    decided: Mutex<Option<Weak<dyn DecidedListener>>>,
     /// The high watermark has risen, and the transactions below it have not been looked at.
     has_undecided: AtomicBool,
     pub(crate) closed: AtomicBool,
@@ -243,6 +245,7 @@ impl Log {
             last_flush_ms: AtomicI64::new(loaded.now_ms),
             flush_wanted: AtomicI64::new(-1),
             has_transactions: AtomicBool::new(has_transactions),
+            decided: Mutex::new(None),
             has_undecided: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             metadata_unsynced: AtomicBool::new(is_new && loaded.topic_id.is_some()),
@@ -417,18 +420,28 @@ impl Log {
         if self.has_transactions.load(Ordering::Acquire) {
             self.has_undecided.store(true, Ordering::SeqCst);
             // Where a write to the disk hangs, who has the lock does it.
-            self.decide(WRITER_WAIT_MAX);
+            self.decide(Some(WRITER_WAIT_MAX));
         }
         true
     }
 
+    /// Who hears when readers of committed records may have more.
+    pub fn set_decided_listener(&self, listener: Weak<dyn DecidedListener>) {
+        *self.decided.lock() = Some(listener);
+    }
+
     /// Transactions that ended below the high watermark are decided, if it has risen and the writer's lock is to be had.
-    fn decide(&self, wait: Duration) {
+    fn decide(&self, wait: Option<Duration>) {
         while self.has_undecided.load(Ordering::SeqCst) {
-            let Some(mut writer) = self.writer.try_lock_for(wait) else { return };
-            self.has_undecided.store(false, Ordering::SeqCst);
-            writer.producers.on_high_watermark(self.high_watermark());
-            self.publish_transactions(&writer);
+            let writer = match wait {
+                Some(wait) => self.writer.try_lock_for(wait),
+                None => self.writer.try_lock(),
+            };
+            let Some(mut writer) = writer else { return };
+            if self.has_undecided.swap(false, Ordering::SeqCst) {
+                writer.producers.on_high_watermark(self.high_watermark());
+                self.publish_transactions(&writer);
+            }
         }
     }
 
@@ -640,6 +653,21 @@ struct Then<'a>(&'a Log);
 
 impl Drop for Then<'_> {
     fn drop(&mut self) {
-        self.0.decide(Duration::ZERO);
+        let log = self.0;
+        if log.has_undecided.load(Ordering::SeqCst) {
+            log.decide(None);
+            // Who raised the high watermark has woken readers that have seen nothing.
+            let listener = log.decided.lock().as_ref().and_then(Weak::upgrade);
+            if let Some(listener) = listener {
+                listener.transactions_decided();
+            }
+        }
     }
+}
+
+/// Hears when readers of committed records may have more, because of a high watermark that rose while an append was
+/// being written. Called where the log's locks may be held: it may take none of them.
+pub trait DecidedListener: Send + Sync {
+    /// The last stable offset may have risen.
+    fn transactions_decided(&self);
 }

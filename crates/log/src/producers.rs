@@ -168,7 +168,7 @@ pub(crate) enum ProducerError {
 pub struct VerificationGuard(u64);
 
 impl VerificationGuard {
-    /// In all logs together: another log takes a partition's place when it moves to another directory.
+    /// In all logs together: a partition that is deleted and made again has another log.
     fn unique() -> VerificationGuard {
         static LAST: AtomicU64 = AtomicU64::new(0);
         VerificationGuard(LAST.fetch_add(1, Ordering::Relaxed))
@@ -419,13 +419,6 @@ impl ProducerState {
             known.lowest_sequence = known.lowest_sequence.min(sequence);
         }
         Ok(Some(known.guard))
-    }
-
-    /// The coordinator has never heard of the producer: nothing is kept for what somebody has made up.
-    pub(crate) fn forget_verification(&mut self, producer_id: i64, guard: VerificationGuard) {
-        if self.verifications.get(&producer_id).is_some_and(|known| known.guard == guard) {
-            self.verifications.remove(&producer_id);
-        }
     }
 
     fn is_verified(&self, producer_id: i64, check: TransactionCheck) -> bool {
@@ -836,14 +829,9 @@ mod tests {
     }
 
     #[test]
-    fn verifications_are_forgotten() {
+    fn verifications_expire() {
         let mut state = ProducerState::default();
-        let guard = state.begin_verification(7, 0, 0, false, 1000).unwrap().unwrap();
         state.begin_verification(8, 0, 0, false, 1000).unwrap();
-        state.forget_verification(7, VerificationGuard::unique());
-        assert_eq!(state.verifications.len(), 2);
-        state.forget_verification(7, guard);
-        assert_eq!(state.verifications.len(), 1);
         state.expire(1999, 1000);
         assert_eq!(state.verifications.len(), 1);
         state.expire(2000, 1000);

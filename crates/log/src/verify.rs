@@ -2,7 +2,7 @@
 
 use crate::append::AppendContext;
 use crate::error::AppendError;
-use crate::log::{Log, Writer};
+use crate::log::Log;
 use crate::producers::VerificationGuard;
 
 /// A producer that is about to send a batch of a transaction.
@@ -27,29 +27,17 @@ impl Log {
     /// `None` where the log knows the transaction already. Fails for a producer of an older epoch
     /// (INVALID_PRODUCER_EPOCH), and where another broker leads.
     ///
-    /// Takes a lock that is held while an append is written: not for threads that must not wait for a disk that hangs.
-    pub fn begin_verification(
-        &self,
-        asked: &BeginVerification,
-    ) -> Result<Option<VerificationGuard>, AppendError> {
-        self.begin_in(&mut self.writer(), asked)
-    }
-
-    /// The same without waiting; `None` while somebody has the lock.
+    /// Does not wait, and gives `None` itself, while an append is being written, whose disk may hang. What is asked about
+    /// and never appended expires with the producers (`producer.id.expiration.ms`), as in Kafka.
     pub fn try_begin_verification(
         &self,
         asked: &BeginVerification,
     ) -> Option<Result<Option<VerificationGuard>, AppendError>> {
         let mut writer = self.try_writer()?;
-        Some(self.begin_in(&mut writer, asked))
-    }
-
-    fn begin_in(
-        &self,
-        writer: &mut Writer,
-        asked: &BeginVerification,
-    ) -> Result<Option<VerificationGuard>, AppendError> {
-        self.check_role(writer.role, &AppendContext::client(asked.leader_epoch, asked.now_ms))?;
+        let context = AppendContext::client(asked.leader_epoch, asked.now_ms);
+        if let Err(error) = self.check_role(writer.role, &context) {
+            return Some(Err(error));
+        }
         let BeginVerification {
             producer_id, producer_epoch, sequence, bumps_epoch, now_ms, ..
         } = *asked;
@@ -60,14 +48,6 @@ impl Log {
             bumps_epoch,
             now_ms,
         );
-        guard.map_err(|error| self.refusal(error))
-    }
-
-    /// The coordinator knows nothing of the producer: the guard is of no more use. Does not wait: while somebody has the
-    /// lock the guard stays, until it expires with the producers (`producer.id.expiration.ms`).
-    pub fn forget_verification(&self, producer_id: i64, guard: VerificationGuard) {
-        if let Some(mut writer) = self.try_writer() {
-            writer.producers.forget_verification(producer_id, guard);
-        }
+        Some(guard.map_err(|error| self.refusal(error)))
     }
 }

@@ -174,8 +174,14 @@ fn a_high_watermark_and_a_verification_wait_for_no_write() {
     assert!(raised && !begun);
     // Who was writing has done what had to be left.
     assert_eq!(log.offsets().last_stable_offset, 2);
+    // What was asked about and never appended is forgotten, also where there are no other producers.
+    let begun = || log.try_begin_verification(&begin).unwrap().unwrap();
+    let guard = begun();
+    assert_eq!(begun(), guard);
+    log.expire_producers(i64::MAX);
+    assert_ne!(begun(), guard);
     // A follower's log says nothing of producers.
     log.make_follower(1);
-    let refused = log.begin_verification(&begin).unwrap_err();
+    let refused = log.try_begin_verification(&begin).unwrap().unwrap_err();
     assert_eq!(refused.code(), thalweg_wire::ErrorCode::NOT_LEADER_OR_FOLLOWER);
 }

@@ -1,5 +1,4 @@
-//! InitProducerId: ids for idempotent producers. Transactional ids are refused until there is a
-//! transaction coordinator.
+//! InitProducerId: ids for idempotent producers. A transactional id belongs to a coordinator elsewhere, or to nobody.
 
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
@@ -26,10 +25,8 @@ pub(super) async fn handle(
         } else {
             ErrorCode::NOT_COORDINATOR
         };
-        tracing::info!(
-            peer = %context.peer.address, transactional_id,
-            "a transactional id was refused: transactions are not served yet"
-        );
+        tracing::debug!(peer = %context.peer.address, transactional_id,
+            "a transactional id was refused: transactions are not coordinated here");
         return refuse(code);
     }
     match context.broker.next_producer_id().await {

@@ -1,5 +1,6 @@
 //! ListTransactions and DescribeTransactions (KIP-664): this broker coordinates none. Kafka's tools ask every broker.
 
+use thalweg_groups::TopicRegex;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_transactions_response::TransactionState;
 use thalweg_wire::messages::{
@@ -26,6 +27,11 @@ pub(super) async fn list(
     request: ListTransactionsRequest,
 ) -> ListTransactionsResponse {
     let is_unknown = |state: &String| !STATES.contains(&state.as_str());
+    let pattern = request.transactional_id_pattern.filter(|pattern| !pattern.is_empty());
+    if pattern.is_some_and(|pattern| TopicRegex::new(&pattern).is_err()) {
+        let error_code = ErrorCode::INVALID_REGULAR_EXPRESSION;
+        return ListTransactionsResponse { error_code, ..Default::default() };
+    }
     ListTransactionsResponse {
         unknown_state_filters: request.state_filters.into_iter().filter(is_unknown).collect(),
         ..Default::default()

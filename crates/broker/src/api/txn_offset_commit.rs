@@ -134,7 +134,7 @@ async fn verify(
     let timeout = Duration::from_millis(timeout_ms);
     let begun = broker.transactions.begin(broker, &partition, asked, timeout).await;
     let guard = begun.map_err(|failure| failure.code())?;
-    if let Some(guard) = guard {
+    if guard.is_some() {
         let question = Question {
             transactional_id: request.transactional_id.clone(),
             producer_id,
@@ -144,9 +144,6 @@ async fn verify(
         };
         let verdict = broker.transactions.verify(broker, question).await;
         let code = verdict.of(&partition.topic, partition.index);
-        if code == ErrorCode::INVALID_PRODUCER_ID_MAPPING {
-            partition.forget_verification(producer_id, guard);
-        }
         if code.is_err() {
             return Err(code);
         }

@@ -1,7 +1,8 @@
 //! WriteTxnMarkers: a transaction's coordinator, or an administrator who ends one that hangs, has its end written into
 //! partitions that this broker leads (KIP-98, KIP-664).
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,17 +20,30 @@ use thalweg_wire::messages::write_txn_markers_response::{
 use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 
 use crate::api::request::Context;
-use crate::partition::{AppendFailure, AppendResults, Appending, Partition, Uncommitted, Wakes};
+use crate::net::budget::Charge;
+use crate::partition::{
+    AppendFailure, AppendResults, Appending, DelayedProduce, Partition, Uncommitted, Wakes,
+};
 use crate::topics::Topic;
 
 /// What became of each marker, by producer, topic and partition.
 type Results = BTreeMap<i64, BTreeMap<String, BTreeMap<i32, ErrorCode>>>;
 
-/// A marker that is written, for a partition with other replicas.
+/// What becomes of a marker that a group's coordinator writes.
+type Ended = Pin<Box<dyn Future<Output = ErrorCode> + Send>>;
+
+/// Appends after which others may run, and readers hear of what is there.
+const APPENDS_AT_ONCE: usize = 64;
+
+/// What the markers of a request have come to, and what is waited for.
+#[derive(Default)]
 struct Written {
-    producer_id: i64,
-    topic: String,
-    partition: i32,
+    results: Results,
+    /// Markers that other replicas have to get, with their producers.
+    uncommitted: Vec<Uncommitted>,
+    producers: Vec<i64>,
+    /// What groups' coordinators write: producer and partition.
+    of_groups: Vec<(i64, i32, Ended)>,
 }
 
 pub(super) async fn handle(
@@ -38,19 +52,56 @@ pub(super) async fn handle(
 ) -> WriteTxnMarkersResponse {
     let timeout = u64::try_from(context.broker.settings().request_timeout_ms()).unwrap_or(0);
     let timeout = Duration::from_millis(timeout);
-    let mut results = Results::new();
-    let mut written = Vec::new();
-    let mut uncommitted = Vec::new();
-    let mut of_groups = Vec::new();
+    let written = write_all(&context, request, timeout).await;
+    let Written { mut results, uncommitted, producers, of_groups } = written;
+    // Markers wait with memory of their own, as what is produced does.
+    let mut held = Charge::new(&context.broker.fetch_budget);
+    let bytes = uncommitted.len()
+        * (size_of::<Uncommitted>() + size_of::<i64>() + DelayedProduce::BYTES_OF_APPEND);
+    let has_room = held.try_raise_to(bytes);
+    let waiting = Uncommitted::register(&uncommitted);
+    // A stop that began before this has told nobody.
+    let timeout = match has_room && !context.broker.is_stopping() {
+        true => timeout,
+        false => Duration::ZERO,
+    };
+    let codes = waiting.results(timeout).await;
+    drop((waiting, held));
+    for ((append, producer_id), code) in uncommitted.iter().zip(producers).zip(codes) {
+        note(&mut results, producer_id, &append.partition.topic, append.partition.index, code);
+    }
+    for (producer_id, partition, ended) in of_groups {
+        note(&mut results, producer_id, OFFSETS_TOPIC, partition, of_coordinator(ended.await));
+    }
+    response(results)
+}
+
+async fn write_all(
+    context: &Context,
+    request: WriteTxnMarkersRequest,
+    timeout: Duration,
+) -> Written {
+    let mut written = Written::default();
     let append_results = Arc::new(AppendResults::default());
     let mut wakes = Wakes::default();
     let transaction = TransactionCheck::Waived;
     let mut appending =
         Appending { results: &append_results, wakes: &mut wakes, timeout, transaction };
+    let mut appends = 0;
     for marker in &request.markers {
+        // A transaction ends once in each partition.
+        let mut ended = BTreeSet::new();
         for named in &marker.topics {
             let topic = context.broker.topics().by_name(&named.name).cloned();
             for &partition in &named.partition_indexes {
+                if !ended.insert((named.name.as_str(), partition)) {
+                    continue;
+                }
+                appends += 1;
+                if appends % APPENDS_AT_ONCE == 0 {
+                    appending.wakes.wake();
+                    tokio::task::yield_now().await;
+                }
                 if named.name == OFFSETS_TOPIC
                     && topic.as_ref().is_some_and(|topic| topic.partition(partition).is_some())
                 {
@@ -62,38 +113,27 @@ pub(super) async fn handle(
                         commit: marker.transaction_result,
                     };
                     let ended = context.broker.groups.complete_transaction(partition, end);
-                    of_groups.push((marker.producer_id, partition, ended));
+                    written.of_groups.push((marker.producer_id, partition, Box::pin(ended)));
                     continue;
                 }
                 let appended =
-                    append(&context, marker, topic.as_deref(), partition, &mut appending).await;
+                    append(context, marker, topic.as_deref(), partition, &mut appending).await;
                 let code = match appended {
-                    Ok(None) => ErrorCode::NONE,
                     Ok(Some(append)) => {
-                        let (producer_id, topic) = (marker.producer_id, named.name.clone());
-                        uncommitted.push(Uncommitted { part: written.len(), ..append });
-                        written.push(Written { producer_id, topic, partition });
+                        let part = written.uncommitted.len();
+                        written.uncommitted.push(Uncommitted { part, ..append });
+                        written.producers.push(marker.producer_id);
                         continue;
                     }
+                    Ok(None) => ErrorCode::NONE,
                     Err(code) => code,
                 };
-                note(&mut results, marker.producer_id, &named.name, partition, code);
+                note(&mut written.results, marker.producer_id, &named.name, partition, code);
             }
         }
     }
     wakes.wake();
-    let waiting = Uncommitted::register(&uncommitted);
-    // A stop that began before this has told nobody.
-    let timeout = if context.broker.is_stopping() { Duration::ZERO } else { timeout };
-    let codes = waiting.results(timeout).await;
-    drop(waiting);
-    for (marker, code) in written.iter().zip(codes) {
-        note(&mut results, marker.producer_id, &marker.topic, marker.partition, code);
-    }
-    for (producer_id, partition, ended) in of_groups {
-        note(&mut results, producer_id, OFFSETS_TOPIC, partition, of_coordinator(ended.await));
-    }
-    response(results)
+    written
 }
 
 /// The coordinator of a transaction knows no errors of coordinators: here they mean that another broker leads, or that

@@ -100,6 +100,8 @@ pub(crate) struct Publication {
     broker: OnceLock<Weak<Broker>>,
     /// Held while an image takes effect.
     is_serving: Mutex<bool>,
+    /// What was last said of replicas that cannot be coordinated here.
+    said: Mutex<String>,
 }
 
 impl Publication {
@@ -129,6 +131,25 @@ impl Publication {
     }
 }
 
+impl Publication {
+    /// What the cluster asks of this broker, which runs, and cannot get.
+    fn act_on(&self, broker: &Broker, unmet: Vec<Unmet>) {
+        for unmet in unmet {
+            if let Unmet::Replicas { .. } = unmet {
+                // Nothing is wrong with following these partitions. Whoever needs a coordinator of one that is led here
+                // does not get one until it has moved, and this broker does not start again.
+                let reason = unmet.to_string();
+                if std::mem::replace(&mut *self.said.lock(), reason.clone()) != reason {
+                    tracing::error!(reason, "this broker got replicas that it cannot coordinate");
+                }
+                continue;
+            }
+            tracing::error!(reason = %unmet, "this broker stops");
+            broker.fail(&unmet.to_string());
+        }
+    }
+}
+
 impl MetadataPublisher for Publication {
     fn publish(&self, update: Update) {
         let Some(broker) = self.broker() else { return };
@@ -137,14 +158,12 @@ impl MetadataPublisher for Publication {
             match *is_serving {
                 true => {
                     let is_concerned = update.changes.acls || !update.changes.partitions.is_empty();
-                    let refused = is_concerned
-                        .then(|| duties::check(&update.new, broker.node_id))
-                        .and_then(Result::err);
+                    let unmet = match is_concerned {
+                        true => duties::unmet(&update.new, broker.node_id),
+                        false => Vec::new(),
+                    };
                     broker.publish(update);
-                    if let Some(reason) = refused {
-                        tracing::error!(reason, "this broker stops");
-                        broker.fail(&reason);
-                    }
+                    self.act_on(&broker, unmet);
                 }
                 false => broker.shared.image.store(Arc::new(update.new)),
             }

@@ -157,6 +157,13 @@ impl DelayedProduceList {
         self.tell(|_| true, result);
     }
 
+    /// An append is waited for no more.
+    pub(crate) fn leave_one(&self, produce: &Arc<DelayedProduce>, number: usize) {
+        let is_meant =
+            |it: &DelayedAppend| it.number == number && Arc::ptr_eq(&it.produce, produce);
+        self.take(is_meant, |_| {});
+    }
+
     /// A request is over: its appends are waited for no more.
     pub(crate) fn leave(&self, produce: &Arc<DelayedProduce>) {
         self.take(|waiting| Arc::ptr_eq(&waiting.produce, produce), |_| {});
@@ -229,5 +236,18 @@ mod tests {
         assert_eq!((list.len.load(Ordering::Relaxed), Arc::strong_count(&gone)), (1, 1));
         list.committed(5, 3, ErrorCode::NONE);
         assert_eq!(stays.wait(LONG).await, [ErrorCode::NONE]);
+    }
+
+    #[tokio::test]
+    async fn an_append_that_comes_too_late_leaves_the_others_of_its_request() {
+        let list = DelayedProduceList::default();
+        let produce = DelayedProduce::new(2);
+        list.register(3, 5, &produce, 0);
+        list.register(3, 6, &produce, 1);
+        produce.set(1, ErrorCode::NOT_LEADER_OR_FOLLOWER);
+        list.leave_one(&produce, 1);
+        list.lost(ErrorCode::KAFKA_STORAGE_ERROR);
+        let expected = [ErrorCode::KAFKA_STORAGE_ERROR, ErrorCode::NOT_LEADER_OR_FOLLOWER];
+        assert_eq!(produce.wait(LONG).await, expected);
     }
 }

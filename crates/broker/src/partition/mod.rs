@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use thalweg_log::Log;
+use thalweg_log::{DecidedListener, Log};
 use thalweg_metadata::image::{MetadataImage, Partition as Assignment};
 use thalweg_replication::{
     Acknowledged, AlterPartition, Altered, Applied, Context, Fetched, Offsets, Outcome, Replica,
@@ -515,7 +515,8 @@ impl Partition {
             }
         } else {
             delayed.set(number, self.not_led_code());
-            waiting.delayed.leave(delayed);
+            // Its other appends are told by whoever ended the leadership.
+            waiting.delayed.leave_one(delayed, number);
         }
     }
 
@@ -539,6 +540,12 @@ impl Partition {
         if let Some(listener) = listener.and_then(|listener| listener.upgrade()) {
             listener.high_watermark_raised();
         }
+    }
+
+    /// Hears when readers of committed records may have more than they have seen.
+    pub(crate) fn listen_to_log(self: &Arc<Self>) {
+        let listener: Weak<dyn DecidedListener> = Arc::downgrade(self) as _;
+        self.log.set_decided_listener(listener);
     }
 
     /// Who hears of it when records are committed by what other brokers do.
@@ -611,6 +618,12 @@ impl Partition {
     /// Largest batch that may be appended.
     pub(crate) fn max_message_bytes(&self) -> usize {
         self.log.config().max_message_bytes as usize
+    }
+}
+
+impl DecidedListener for Partition {
+    fn transactions_decided(&self) {
+        self.delayed_fetches.add(i64::MAX);
     }
 }
 

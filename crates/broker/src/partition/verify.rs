@@ -17,17 +17,7 @@ pub(crate) struct Transactional {
 
 impl Partition {
     /// The guard of the question that the transaction's coordinator has to be asked; `None` where the partition knows
-    /// the transaction. May wait for an append that is being written, and its disk.
-    pub(crate) fn begin_verification(
-        &self,
-        asked: &Transactional,
-        now_ms: i64,
-    ) -> Result<Option<VerificationGuard>, AppendFailure> {
-        let begun = self.log.begin_verification(&self.to_begin(asked, now_ms)?);
-        begun.map_err(|error| self.append_refused(error))
-    }
-
-    /// The same without waiting; `None` while an append is being written.
+    /// the transaction. Gives nothing while an append is being written: it is to be asked again.
     pub(crate) fn try_begin_verification(
         &self,
         asked: &Transactional,
@@ -57,10 +47,5 @@ impl Partition {
             bumps_epoch,
             now_ms,
         })
-    }
-
-    /// The coordinator knows nothing of the producer.
-    pub(crate) fn forget_verification(&self, producer_id: i64, guard: VerificationGuard) {
-        self.log.forget_verification(producer_id, guard);
     }
 }

@@ -14,10 +14,14 @@ use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
 use crate::net::peer::{self, Connection};
 
-/// First version in which brokers ask about several transactions.
+/// First version in which brokers ask about several transactions: every broker that can be in a cluster with this one,
+/// which is from 4.0 on, has it.
 const FIRST_OF_BROKERS: i16 = 4;
 /// How long the connection is kept without a question, well below what brokers allow by default.
 const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// The longest that a connection may take to come about; producers wait meanwhile with their records.
+const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(10);
 
 /// Who asked, and what.
 struct Asked {
@@ -157,7 +161,8 @@ impl Coordinator {
     ) -> Result<AddPartitionsToTxnResponse, OutgoingError> {
         let timeout = u64::try_from(broker.settings().request_timeout_ms()).unwrap_or(0);
         let timeout = Duration::from_millis(timeout.max(1));
-        let timeouts = Timeouts { connect: timeout, request: timeout, answer_max: ANSWER_MAX };
+        let connect = timeout.min(CONNECT_TIMEOUT_MAX);
+        let timeouts = Timeouts { connect, request: timeout, answer_max: ANSWER_MAX };
         let outgoing = peer::connect(broker, self.id, client_id, timeouts, connection).await?;
         let versions = FIRST_OF_BROKERS..=AddPartitionsToTxnRequest::MAX_VERSION;
         outgoing.versions().pick(AddPartitionsToTxnRequest::API_KEY, versions)?;

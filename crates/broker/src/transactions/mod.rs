@@ -20,12 +20,19 @@ use thalweg_groups::partition_for;
 use thalweg_log::VerificationGuard;
 use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
 use thalweg_wire::ErrorCode;
+use tokio::time::Instant;
 
 pub(crate) use question::{Operation, Question, Verdict};
 
 use crate::broker::Broker;
 use crate::partition::{AppendFailure, Partition, Transactional};
 use coordinator::Coordinator;
+
+/// How long an append that is being written is waited for before it is looked again, at first and at most.
+const BEGIN_BACKOFF: Duration = Duration::from_micros(200);
+const BEGIN_BACKOFF_MAX: Duration = Duration::from_millis(20);
+/// The least time to wait for it, whatever timeout the request has: that is meant for replicas.
+const BEGIN_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 
 /// The brokers that coordinate transactions of this one's producers.
 #[derive(Debug, Default)]
@@ -54,11 +61,24 @@ impl Transactions {
             let mut all = self.coordinators.lock();
             Arc::clone(all.entry(id).or_insert_with(|| Arc::new(Coordinator::new(id))))
         };
-        let answer = coordinator.add(broker, question);
+        let transactional_id = question.transactional_id.clone();
+        let mut answer = coordinator.add(broker, question);
         let mut stop = broker.shutdown.subscribe();
-        tokio::select! {
-            answer = answer => answer.unwrap_or(Verdict::All(ErrorCode::NETWORK_EXCEPTION)),
-            _ = stop.wait_for(|stops| *stops) => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        loop {
+            let published = broker.shared.published.notified();
+            // One that hangs, or is cut off, is fenced before a request to it times out.
+            if coordinator_of(broker, &transactional_id) != Some(id) {
+                return Verdict::All(ErrorCode::NOT_COORDINATOR);
+            }
+            tokio::select! {
+                answer = &mut answer => {
+                    return answer.unwrap_or(Verdict::All(ErrorCode::NETWORK_EXCEPTION));
+                }
+                _ = stop.wait_for(|stops| *stops) => {
+                    return Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE);
+                }
+                () = published => {}
+            }
         }
     }
 
@@ -71,16 +91,18 @@ impl Transactions {
         batch: Transactional,
         timeout: Duration,
     ) -> Result<Option<VerificationGuard>, AppendFailure> {
-        let now = broker.clock.wall_ms();
-        if let Some(begun) = partition.try_begin_verification(&batch, now) {
-            return begun;
-        }
-        let waiting = Arc::clone(partition);
-        let pool = broker.disk_reads.of(partition.log.dir());
-        let begun = pool.run(move || waiting.begin_verification(&batch, now));
-        match tokio::time::timeout(timeout, begun).await {
-            Ok(Ok(begun)) => begun,
-            Ok(Err(_)) | Err(_) => Err(AppendFailure::TimedOut),
+        let until = Instant::now() + timeout.max(BEGIN_TIMEOUT_MIN);
+        let mut backoff = BEGIN_BACKOFF;
+        loop {
+            let now = broker.clock.wall_ms();
+            if let Some(begun) = partition.try_begin_verification(&batch, now) {
+                return begun;
+            }
+            if Instant::now() >= until || broker.is_stopping() {
+                return Err(AppendFailure::TimedOut);
+            }
+            tokio::time::sleep(backoff).await;
+            backoff = (backoff * 2).min(BEGIN_BACKOFF_MAX);
         }
     }
 

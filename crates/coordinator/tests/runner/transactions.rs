@@ -238,6 +238,7 @@ fn what_the_log_refuses_a_producer_is_told_to_nobody_else() {
             let before = books(&memory).clone();
             memory.auto_append = false;
             let refused = memory.submit(ask);
+            let wrote_nothing = memory.submit(Ask::NothingAs(Q));
             let upon_it = memory.submit(Ask::Add(100));
             let parked = memory.submit(Ask::Park);
             memory.failures.push(refusal);
@@ -248,11 +249,11 @@ fn what_the_log_refuses_a_producer_is_told_to_nobody_else() {
             answers.sort_by_key(|(token, _)| *token);
             let later = Err(ErrorCode::NOT_ENOUGH_REPLICAS);
             assert_eq!(
-                answers[..2],
-                [(refused, Err(refusal)), (upon_it, later)],
+                answers[..3],
+                [(refused, Err(refusal)), (wrote_nothing, later), (upon_it, later)],
                 "{refusal:?} of {ask:?}"
             );
-            assert_eq!(answers[2..], [(parked, later)], "whoever is parked did nothing wrong");
+            assert_eq!(answers[3..], [(parked, later)], "whoever is parked did nothing wrong");
             assert_eq!(memory.runner.shard().reverted, [ErrorCode::NOT_ENOUGH_REPLICAS]);
             assert_eq!(*books(&memory), before);
             // And on it goes at the same offset.

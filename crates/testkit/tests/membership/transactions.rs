@@ -213,7 +213,24 @@ async fn transactions_end(transaction_version: i16) {
     clients.all(&["begin one", "send one t 0 k", "commit one"]);
     expected.push("k".into());
     clients.until_committed(OURS, &expected.join(",")).await;
+
+    // A replica of the coordinators' own topic is followed like every other one; but who has one does not start.
+    let state = TopicPartition::new("__transaction_state", 0);
+    let both = [(state.clone(), Some(vec![JAVA, OWN]))];
+    let reassigned = world.admin.alter_partition_reassignments(both).await;
+    assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+    eventually("the reassignment", async || {
+        let described = world.admin.describe_topics([TopicRef::from("__transaction_state")]).await;
+        let topic = described.into_values().next().unwrap().unwrap();
+        topic.partitions[0].isr.len() == 2
+    })
+    .await;
+    world.clients.all(&["begin one", "send one t 0 l", "commit one"]);
+    expected.push("l".into());
+    world.clients.until_committed(OURS, &expected.join(",")).await;
     world.broker.shut_down().await;
+    let refused = joining(&world.kafka).data(&world.data.0).try_start().await.err().unwrap();
+    assert!(refused.to_string().contains("__transaction_state"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -65,6 +65,15 @@ pub(super) async fn verify(
     if !is_enabled && operation != Operation::Add {
         return;
     }
+    // The records stay in memory meanwhile. Where requests have most of what they may have, others come first: those
+    // that the coordinator itself, and the replicas, live by.
+    if !has_room_to_wait(context) {
+        let code = ErrorCode::COORDINATOR_NOT_AVAILABLE;
+        for batch in &batches {
+            work.parts[batch.part].result = refusal(code, operation);
+        }
+        return;
+    }
     wait_until_led(context, work, &batches).await;
 
     let asked = Transactional {
@@ -103,7 +112,7 @@ pub(super) async fn verify(
         }
         tokio::time::sleep(retry_backoff).await;
     };
-    refuse(work, &batches, &asked, &verdict, operation);
+    refuse(work, &batches, &verdict, operation);
 }
 
 /// The producer of the request's transaction, and its batches; `None` if they are of more than one producer.
@@ -135,7 +144,7 @@ async fn wait_until_led(context: &Context, work: &mut Work, batches: &[Batch]) {
         .filter(|batch| partition_of(work, batch).is_ok_and(|partition| partition.may_be_elected()))
         .map(|batch| (batch.topic, batch.part))
         .collect();
-    if !early.is_empty() && has_room_to_wait(context) {
+    if !early.is_empty() {
         wait_for_leadership(context, work, &early).await;
     }
 }
@@ -186,24 +195,16 @@ async fn begin(
 }
 
 /// Gives the partitions that failed their error.
-fn refuse(
-    work: &mut Work,
-    batches: &[Batch],
-    asked: &Transactional,
-    verdict: &Verdict,
-    operation: Operation,
-) {
+fn refuse(work: &mut Work, batches: &[Batch], verdict: &Verdict, operation: Operation) {
     for batch in batches {
-        let Ok(found) = work.guards.binary_search_by_key(&batch.part, |(part, _)| *part) else {
+        // Of the others nobody was asked.
+        if work.guards.binary_search_by_key(&batch.part, |(part, _)| *part).is_err() {
             continue;
-        };
+        }
         let Ok(partition) = partition_of(work, batch) else { continue };
         let code = verdict.of(&partition.topic, partition.index);
         if code.is_ok() {
             continue;
-        }
-        if code == ErrorCode::INVALID_PRODUCER_ID_MAPPING {
-            partition.forget_verification(asked.producer_id, work.guards[found].1);
         }
         work.parts[batch.part].result = refusal(code, operation);
     }
@@ -238,5 +239,36 @@ fn refusal(code: ErrorCode, operation: Operation) -> PartResult {
 fn fail_all(work: &mut Work, code: ErrorCode) {
     for part in &mut work.parts {
         part.result = PartResult::error(code);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn producers_send_again_what_could_not_be_verified() {
+        use ErrorCode as E;
+        let operations = [Operation::Verify, Operation::VerifyAbortable, Operation::Add];
+        for operation in operations {
+            for code in [
+                E::NETWORK_EXCEPTION,
+                E::COORDINATOR_LOAD_IN_PROGRESS,
+                E::COORDINATOR_NOT_AVAILABLE,
+                E::NOT_COORDINATOR,
+            ] {
+                assert_eq!(refusal(code, operation).error, E::NOT_ENOUGH_REPLICAS);
+            }
+            for code in [E::INVALID_TXN_STATE, E::INVALID_PRODUCER_EPOCH, E::TRANSACTION_ABORTABLE]
+            {
+                assert_eq!(refusal(code, operation).error, code);
+            }
+            let expected = match operation {
+                // Its client knows that its transaction before is being ended.
+                Operation::Add => E::CONCURRENT_TRANSACTIONS,
+                _ => E::NOT_ENOUGH_REPLICAS,
+            };
+            assert_eq!(refusal(E::CONCURRENT_TRANSACTIONS, operation).error, expected);
+        }
     }
 }

@@ -146,7 +146,7 @@ impl World {
     }
 
     fn verification(&self, producer: Producer) -> Option<VerificationGuard> {
-        let begun = self.partition.log.begin_verification(&BeginVerification {
+        let begun = self.partition.log.try_begin_verification(&BeginVerification {
             leader_epoch: 0,
             producer_id: producer.id,
             producer_epoch: producer.epoch,
@@ -154,7 +154,7 @@ impl World {
             bumps_epoch: false,
             now_ms: 1,
         });
-        begun.expect("the producer is no zombie")
+        begun.expect("nothing is being written").expect("the producer is no zombie")
     }
 }
 
