@@ -68,8 +68,12 @@ struct Cluster {
     is_healed: bool,
     /// A broker that hears of metadata late.
     late: i32,
+    /// A leader that another one takes the place of for so many events, if it does not hear of that.
+    back: Option<(i32, usize)>,
     /// A follower that does nothing any more, though the controller hears of it.
     hangs: Option<i32>,
+    /// A follower that fetches, and cannot append.
+    is_full: Option<i32>,
     /// Nothing is produced any more.
     is_quiet: bool,
     log: Vec<String>,
@@ -132,7 +136,9 @@ impl Cluster {
             next_broker_epoch: 10,
             is_healed: false,
             late: *random.pick(&ids),
+            back: None,
             hangs: None,
+            is_full: None,
             is_quiet: false,
             log: Vec::new(),
             random,
@@ -147,6 +153,12 @@ impl Cluster {
         &self.history.last().expect("a first decision").state
     }
 
+    /// Whether metadata comes late to a broker.
+    fn is_late(&self, at: usize) -> bool {
+        let id = self.brokers[at].id;
+        id == self.late || self.back.is_some_and(|(leader, _)| leader == id)
+    }
+
     fn note(&mut self, what: impl FnOnce(&Cluster) -> String) {
         let line = what(self);
         self.log.push(line);
@@ -157,12 +169,16 @@ impl Cluster {
         if Some(self.brokers[at].id) == self.hangs {
             return;
         }
+        if let Some((leader, left)) = self.back {
+            self.back = left.checked_sub(1).map(|left| (leader, left));
+            if left == 0 && !self.is_healed {
+                self.elect(leader);
+            }
+        }
         match self.random.below(1_000) {
             0..380 => self.deliver(),
             380..520 => self.send_fetch(at),
-            520..680
-                if self.is_healed || self.brokers[at].id != self.late || self.random.chance(8) =>
-            {
+            520..680 if self.is_healed || !self.is_late(at) || self.random.chance(8) => {
                 self.apply_next(at);
             }
             680..800 if !self.is_quiet => self.produce(at),
@@ -184,7 +200,8 @@ impl Cluster {
                 self.lost(&lost);
             }
             930..935 if !self.is_healed => self.fence(at),
-            940..948 if !self.is_healed => self.elect(),
+            940..946 if !self.is_healed => self.elect_any(),
+            946..950 if !self.is_healed => self.elect_for_a_while(),
             950..953 if !self.is_healed => self.restart(at),
             953..957 if self.stops && !self.is_healed => self.stop(at),
             957..960 if self.moves && !self.is_healed => self.reassign(at),
@@ -220,7 +237,11 @@ impl Cluster {
             && self.settings.min_insync_replicas <= may_hang.len()
             && self.random.chance(33)
         {
-            self.hangs = Some(*self.random.pick(&may_hang));
+            let id = Some(*self.random.pick(&may_hang));
+            match self.random.chance(50) {
+                true => self.hangs = id,
+                false => self.is_full = id,
+            }
         }
         for at in 0..self.brokers.len() {
             self.unfence(at);
@@ -230,7 +251,8 @@ impl Cluster {
     fn is_settled(&self) -> bool {
         let newest = self.newest();
         let leader = newest.partition.leader;
-        let mut working = self.brokers.iter().filter(|broker| Some(broker.id) != self.hangs);
+        let hangs = [self.hangs, self.is_full];
+        let mut working = self.brokers.iter().filter(|broker| !hangs.contains(&Some(broker.id)));
         // One that hangs stays in sync as long as nothing is appended that it does not have.
         leader != -1
             && !newest.partition.is_reassigning()

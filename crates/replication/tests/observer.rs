@@ -2,7 +2,9 @@
 //! answers lead to.
 //!
 //! What must hold, always: what is below the observer's high watermark is what the quorum has committed, and stays
-//! so; the epoch does not go back. And in the end, when everything works again: the observer has all of it.
+//! so, even if the quorum loses it; the epoch does not go back; whom it takes for an epoch's leader was elected in it;
+//! nobody who has refused is asked again at once. And in the end, when all controllers but perhaps one work again: the
+//! observer has all that is committed.
 
 mod quorum;
 
@@ -10,8 +12,8 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use thalweg_replication::observer::{
-    Next, Observer, ObserverError, ObserverLog, Question, Quorum as Known, Retry, Settings,
-    SnapshotId, Step,
+    Endpoint, Next, Observer, ObserverError, ObserverLog, Question, Quorum as Known, Retry,
+    Settings, SnapshotId, Step,
 };
 use thalweg_replication::{EpochEnd, Epochs};
 use thalweg_wire::messages::fetch_response::{
@@ -115,32 +117,46 @@ fn observer(bootstrap: &[i32], voters: &[i32], epoch: i32) -> Observer {
     Observer::new(settings(), Known::new(bootstrap, voters, epoch, RETRY))
 }
 
+/// Who refused what was asked last, without a pause since.
+type Refused = Option<Endpoint>;
+
+/// One question. Whether the observer can go on.
+#[allow(clippy::too_many_arguments)]
 fn ask(
     observer: &mut Observer,
+    refused: &mut Refused,
     disk: &mut Disk,
     quorum: &Quorum,
     now: &mut u64,
     random: &mut Random,
     loss: usize,
     history: &mut Vec<String>,
-) {
+) -> bool {
     let (to, question) = match observer.next(*now, disk) {
         Next::Wait(until) => {
             assert!(until > *now && until <= *now + RETRY.backoff_max_ms);
             *now = until;
-            return;
+            *refused = None;
+            return true;
         }
         Next::Ask(to, question) => (to, question),
     };
+    assert_ne!(refused.as_ref(), Some(&to), "who has refused is asked again at once");
+    *refused = None;
     *now += 1 + random.below(5) as u64;
     if random.chance(loss) {
         history.push(format!("{now}: {to} is not heard"));
         observer.failed(*now);
-        return;
+        *refused = Some(to);
+        return true;
     }
     let done = match &question {
         Question::Fetch(request) => match quorum.fetch(&to, request, random) {
-            None => return observer.failed(*now),
+            None => {
+                observer.failed(*now);
+                *refused = Some(to);
+                return true;
+            }
             Some(response) => {
                 let asked = &request.topics[0].partitions[0];
                 let (from, epoch) = (asked.fetch_offset, asked.current_leader_epoch);
@@ -154,12 +170,18 @@ fn ask(
                     told.error_code, told.high_watermark, diverging.epoch, diverging.end_offset,
                     snapshot.end_offset
                 ));
+                *refused = told.error_code.is_err().then_some(to);
                 observer.fetched(response, *now, disk)
             }
         },
         Question::FetchSnapshot(request) => match quorum.fetch_snapshot(&to, request, random) {
-            None => return observer.failed(*now),
+            None => {
+                observer.failed(*now);
+                *refused = Some(to);
+                return true;
+            }
             Some(response) => {
+                *refused = response.error_code.is_err().then(|| to.clone());
                 history.push(format!("{now}: {to} a piece of a snapshot: {}", response.error_code));
                 observer.snapshot_fetched(response, *now)
             }
@@ -172,16 +194,43 @@ fn ask(
         }
         Err(error) => {
             history.push(format!("{now}: {error}"));
-            assert!(!error.is_fatal(), "{error}");
+            assert!(!error.is_fatal() || quorum.has_forgotten, "{error}");
+            return !error.is_fatal();
         }
     }
+    let known = observer.quorum();
+    if let Some(leader) = known.leader() {
+        let elected = quorum.elected.get(&known.epoch());
+        assert_eq!(elected, Some(&leader.id), "it does not lead epoch {}", known.epoch());
+    }
+    true
+}
+
+/// The log names the voters, once there is something in it.
+fn tell_voters(observer: &mut Observer, disk: &Disk, ids: &[i32]) {
+    if disk.log_end() > 0 {
+        let voters = ids.iter().map(|id| voter(*id, "CONTROLLER")).collect();
+        let record = VotersRecord { voters, ..VotersRecord::default() };
+        observer.quorum_mut().voters(&record, "CONTROLLER");
+    }
+}
+
+fn voter(id: i32, name: &str) -> Voter {
+    let endpoint = VoterEndpoint {
+        name: name.into(),
+        host: endpoint(id).host,
+        port: 9093,
+        ..VoterEndpoint::default()
+    };
+    Voter { voter_id: id, endpoints: vec![endpoint], ..Voter::default() }
 }
 
 /// What is committed here is committed there, and more every time.
 fn check(disk: &Disk, quorum: &Quorum, before: &mut Vec<Record>) {
     let now = disk.committed();
     assert!(now.starts_with(before), "what was committed is not any more");
-    assert!(quorum.committed.starts_with(&now), "the quorum has not committed this");
+    let is_committed = quorum.has_forgotten || quorum.committed.starts_with(&now);
+    assert!(is_committed, "the quorum has not committed this");
     *before = now;
 }
 
@@ -193,11 +242,24 @@ fn live(seed: u64, history: &mut Vec<String>) {
     let ids: Vec<i32> = quorum.controllers.keys().copied().collect();
     // Endpoints come from answers, from the configuration, or from the log.
     let bootstrap = if random.chance(50) { ids.clone() } else { vec![*random.pick(&ids)] };
-    let voters = if names_endpoints && bootstrap.len() == ids.len() { &[][..] } else { &ids[..] };
+    let has_all = bootstrap.len() == ids.len();
+    let of_log = !has_all && random.chance(50);
+    let voters = if of_log || names_endpoints && has_all { &[][..] } else { &ids[..] };
+    quorum.names_endpoints |= of_log;
+    quorum.ignores_epochs = random.chance(30);
+    let forgets = random.chance(10);
     let mut disk = Disk::default();
     let mut observed = observer(&bootstrap, voters, 0);
     let (mut now, mut before, mut epoch) = (0, Vec::new(), 0);
-    for _ in 0..STEPS {
+    let mut refused = None;
+    for step in 0..STEPS {
+        if of_log {
+            tell_voters(&mut observed, &disk, &ids);
+        }
+        if forgets && step == STEPS / 2 {
+            history.push(format!("{now}: the quorum loses what it has committed"));
+            quorum.forget(random);
+        }
         match random.below(20) {
             0 => quorum.elect(random),
             1..=4 => quorum.write(random),
@@ -223,10 +285,24 @@ fn live(seed: u64, history: &mut Vec<String>) {
                 let epoch_known = if random.chance(50) { disk.epoch } else { 0 };
                 let last = disk.latest_epoch().unwrap_or(0);
                 observed = observer(&bootstrap, voters, epoch_known.max(last));
+                refused = None;
                 (before, epoch) = (disk.committed(), 0);
             }
+            12 if random.chance(15) => quorum.resign(),
             _ => {
-                ask(&mut observed, &mut disk, &quorum, &mut now, random, 15, history);
+                let goes_on = ask(
+                    &mut observed,
+                    &mut refused,
+                    &mut disk,
+                    &quorum,
+                    &mut now,
+                    random,
+                    15,
+                    history,
+                );
+                if !goes_on {
+                    return;
+                }
                 check(&disk, &quorum, &mut before);
                 assert!(observed.quorum().epoch() >= epoch, "the epoch goes back");
                 epoch = observed.quorum().epoch();
@@ -234,8 +310,23 @@ fn live(seed: u64, history: &mut Vec<String>) {
         }
     }
 
+    if forgets {
+        return;
+    }
     history.push("everything works again".into());
     quorum.controllers.values_mut().for_each(|controller| controller.is_down = false);
+    let is_known = |id: &i32| bootstrap.contains(id) || !voters.is_empty();
+    let can_ask = |down: i32| ids.iter().any(|id| *id != down && is_known(id));
+    let may_be_down = if random.chance(50) { &bootstrap } else { &ids };
+    let down = *random.pick(may_be_down);
+    if ids.len() > 1 && (can_ask(down) || of_log && disk.log_end() > 0) {
+        history.push(format!("but for {down}"));
+        let controller = quorum.controllers.get_mut(&down).unwrap();
+        controller.is_down = true;
+        if controller.leader == Some(down) {
+            controller.leader = None;
+        }
+    }
     for _ in 0..100 {
         if quorum.leader().is_some_and(|id| {
             let epochs = quorum.controllers.values().map(|it| it.epoch);
@@ -250,13 +341,16 @@ fn live(seed: u64, history: &mut Vec<String>) {
     }
     let leader = quorum.leader().expect("one is elected");
     assert_eq!(quorum.controllers[&leader].high_watermark, Some(quorum.committed.len() as i64));
-    let has_all = |disk: &Disk| disk.committed() == quorum.committed;
+    let is_complete = |disk: &Disk| disk.committed() == quorum.committed;
     for _ in 0..HEALED_STEPS {
-        ask(&mut observed, &mut disk, &quorum, &mut now, random, 0, history);
+        if of_log {
+            tell_voters(&mut observed, &disk, &ids);
+        }
+        ask(&mut observed, &mut refused, &mut disk, &quorum, &mut now, random, 0, history);
         check(&disk, &quorum, &mut before);
     }
     assert!(
-        has_all(&disk),
+        is_complete(&disk),
         "it does not have everything: {} of {}",
         before.len(),
         quorum.committed.len()
@@ -371,16 +465,6 @@ fn a_leader_that_answers_elsewhere_than_where_it_is_said_to_be_is_asked_there() 
 fn voters_of_the_log_are_asked_when_the_configured_ones_are_gone() {
     let disk = Disk::default();
     let mut observed = observer(&[101], &[], 0);
-    let voter = |id: i32, name: &str| Voter {
-        voter_id: id,
-        endpoints: vec![VoterEndpoint {
-            name: name.into(),
-            host: endpoint(id).host,
-            port: 9093,
-            ..VoterEndpoint::default()
-        }],
-        ..Voter::default()
-    };
     let voters = vec![voter(102, "CONTROLLER"), voter(103, "OTHER")];
     let record = VotersRecord { voters, ..VotersRecord::default() };
     observed.quorum_mut().voters(&record, "CONTROLLER");

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_replication::{AlterPartition, Fetched, IsrChange, IsrMember};
+use thalweg_replication::{AlterPartition, Altered, Fetched, IsrChange, IsrMember};
 
 use super::Cluster;
 
@@ -50,6 +50,11 @@ impl Cluster {
         let broker = &mut self.brokers[at];
         let log = &broker.log;
         assert!(log.start <= self.deleted, "broker {} lacks what nobody has deleted", broker.id);
+        assert!(
+            log.high_watermark <= log.end(),
+            "committed beyond the end of broker {}",
+            broker.id
+        );
         let (epoch, led) = (broker.replica.leader_epoch(), broker.led);
         if broker.replica.is_leader() {
             let is_same = epoch == led.0;
@@ -130,6 +135,17 @@ impl Cluster {
                     );
                 }
             }
+        }
+    }
+
+    /// What the controller has granted is so at once.
+    pub(super) fn look_at_isr(&self, at: usize, granted: Option<Altered>) {
+        let replica = &self.brokers[at].replica;
+        if let Some(granted) = granted
+            && granted.leader_epoch == replica.leader_epoch()
+        {
+            let known = (replica.partition_epoch(), replica.isr());
+            assert_eq!(known, (granted.partition_epoch, &granted.isr[..]), "it was granted");
         }
     }
 

@@ -267,14 +267,26 @@ impl Cluster {
     }
 
     /// An operator elects somebody else, or the same one again.
-    pub(super) fn elect(&mut self) {
-        let mut next = self.newest().clone();
-        let isr = next.partition.isr.clone();
-        if isr.is_empty() {
-            return;
+    pub(super) fn elect_any(&mut self) {
+        let isr = self.newest().partition.isr.clone();
+        if !isr.is_empty() {
+            let chosen = *self.random.pick(&isr);
+            self.elect(chosen);
         }
-        let chosen = *self.random.pick(&isr);
-        if next.is_active(chosen) {
+    }
+
+    /// The same, and changes his mind before the leader that was replaced hears of it.
+    pub(super) fn elect_for_a_while(&mut self) {
+        let leader = self.newest().partition.leader;
+        if leader != -1 && self.back.is_none() {
+            self.back = Some((leader, self.random.below(200)));
+            self.elect_any();
+        }
+    }
+
+    pub(super) fn elect(&mut self, chosen: i32) {
+        let mut next = self.newest().clone();
+        if next.partition.isr.contains(&chosen) && next.is_active(chosen) {
             next.partition.leader = chosen;
             self.note(|_| format!("broker {chosen} is elected: {:?}", next.partition));
             self.decide(next, true, Vec::new());

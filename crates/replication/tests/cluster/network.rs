@@ -150,11 +150,14 @@ impl Cluster {
                             )
                     );
                     let asked = &mut self.brokers[at].asked;
-                    if is_answered && asked.as_ref() == Some(&sent) {
+                    let is_asked = asked.as_ref() == Some(&sent);
+                    if is_answered && is_asked {
                         *asked = None;
                     }
                     self.note(|_| format!("broker {to} hears of {:?}: {answer:?}", sent.change));
+                    let granted = answer.as_ref().ok().filter(|_| is_asked).cloned();
                     self.with_replica(at, |replica, now| replica.altered(&sent, answer, now));
+                    self.look_at_isr(at, granted);
                 }
             }
         }
@@ -264,6 +267,9 @@ impl Cluster {
         broker.is_asking = false;
         let Some(follower) = &mut broker.follower else { return };
         let step = follower.answered(ask, answer, &broker.log, retry_at);
+        if step == Step::Append && Some(to) == self.is_full {
+            return follower.failed(retry_at);
+        }
         if step == Step::Append {
             let before = broker.log.end();
             for record in found {
