@@ -204,7 +204,8 @@ impl Cluster {
             946..950 if !self.is_healed => self.elect_for_a_while(),
             950..953 if !self.is_healed => self.restart(at),
             953..957 if self.stops && !self.is_healed => self.stop(at),
-            957..960 if self.moves && !self.is_healed => self.reassign(at),
+            957..958 if self.moves && !self.is_healed => self.reassign(at),
+            958..960 if !self.is_healed => self.delay_fetches(at as i32 + 1),
             960..965 if !self.is_healed && !self.messages.is_empty() => {
                 let slow = self.random.below(self.messages.len());
                 let slow = self.messages.swap_remove(slow);
@@ -306,5 +307,5 @@ fn live(seed: u64, history: &mut Vec<String>) {
 
 #[test]
 fn nothing_that_was_committed_is_lost_or_changed() {
-    family("partition", 1_500, 80, live);
+    family("partition", 4_000, 80, live);
 }

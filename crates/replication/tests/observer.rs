@@ -359,7 +359,7 @@ fn live(seed: u64, history: &mut Vec<String>) {
 
 #[test]
 fn observers_follow_whoever_leads() {
-    family("observer", 1_500, 20, live);
+    family("observer", 2_000, 20, live);
 }
 
 // Single answers.

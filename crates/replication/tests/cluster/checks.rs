@@ -24,8 +24,7 @@ pub struct Followers(BTreeMap<i32, Seen>);
 impl Followers {
     /// Those that are in sync when an epoch begins have their time from then on.
     pub fn begin_epoch(&mut self, isr: &[i32], ms: u64) {
-        let seen =
-            Seen { caught_up_ms: Some(ms), offset: -1, fetched_ms: ms, leader_end: i64::MAX };
+        let seen = Seen { caught_up_ms: Some(ms), offset: -1, fetched_ms: ms, leader_end: -1 };
         self.0 = isr.iter().map(|id| (*id, seen)).collect();
     }
 
@@ -38,7 +37,8 @@ impl Followers {
             caught_up_ms: caught_up_ms.max(before.and_then(|before| before.caught_up_ms)),
             offset: fetched.offset,
             fetched_ms: ms,
-            leader_end: fetched.leader_end,
+            // Fetches may be noted in another order than they were read for.
+            leader_end: before.map_or(-1, |before| before.leader_end).max(fetched.leader_end),
         };
         self.0.insert(fetched.replica, seen);
     }
@@ -136,6 +136,16 @@ impl Cluster {
                 }
             }
         }
+    }
+
+    /// A leader notes of a follower what the process that lives has, as far as the leader knows, and in this epoch.
+    pub(super) fn look_at_fetch(&mut self, at: usize, fetched: &Fetched) {
+        let broker = &mut self.brokers[at];
+        assert_eq!(fetched.leader_epoch, broker.replica.leader_epoch(), "noted in another epoch");
+        let status = &self.history[broker.applied - 1].state.brokers[&fetched.replica];
+        let is_earlier = !status.is_fenced && fetched.broker_epoch < status.epoch;
+        assert!(!is_earlier, "noted of an earlier process: {fetched:?}");
+        broker.followers.fetched(fetched, self.ms);
     }
 
     /// What the controller has granted is so at once.

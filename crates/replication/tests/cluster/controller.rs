@@ -349,6 +349,9 @@ impl Cluster {
         let has_others = next.complete().any(|other| other != id);
         let is_kind = next.brokers[&id].is_in_controlled_shutdown;
         let is_lossy = !is_kind && has_others && self.random.chance(50);
+        if self.random.chance(50) {
+            self.delay_fetches(id);
+        }
         let broker = &mut self.brokers[at];
         if is_lossy {
             let lost = self.random.below(broker.log.records.len() + 1).min(4);

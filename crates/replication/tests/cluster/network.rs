@@ -236,7 +236,7 @@ impl Cluster {
             (Some(error), Message::Fetched { answer, count, .. }) => {
                 (answer.error, *count) = (error, 0);
             }
-            _ => self.brokers[at].followers.fetched(fetched, self.ms),
+            _ => self.look_at_fetch(at, fetched),
         }
         self.look_at_low_watermark(at);
         self.messages.push(message);
@@ -329,6 +329,16 @@ impl Cluster {
                 self.messages.push(find);
             }
         }
+    }
+
+    /// What a broker has fetched, or is about to, takes long: its leader learns of it when other things are so.
+    pub(super) fn delay_fetches(&mut self, of: i32) {
+        let is_fetch = |message: &mut Message| match message {
+            Message::Fetch { from, .. } => *from == of,
+            Message::Read { fetched, .. } => fetched.replica == of,
+            _ => false,
+        };
+        self.slow.extend(self.messages.extract_if(.., is_fetch));
     }
 
     /// Whoever waits for an answer hears that the connection is gone.
