@@ -74,6 +74,8 @@ struct Cluster {
     hangs: Option<i32>,
     /// A follower that fetches, and cannot append.
     is_full: Option<i32>,
+    /// Whatever followers outside of the ISR fetch, something was appended just before.
+    is_busy: bool,
     /// Nothing is produced any more.
     is_quiet: bool,
     log: Vec<String>,
@@ -99,6 +101,7 @@ impl Cluster {
                 led: (-1, 0),
                 metadata: MetadataImage::empty(),
                 asked: None,
+                fenced: -1,
                 followers: Followers::default(),
             })
             .collect();
@@ -115,6 +118,7 @@ impl Cluster {
             lag_time_max_ms: *random.pick(&[2, 20, 100]),
             min_insync_replicas: *random.pick(&[1, 2, 2, 3]),
         };
+        let may_lose = random.chance(15);
         Cluster {
             ms: 1_000,
             settings,
@@ -123,10 +127,10 @@ impl Cluster {
             messages: Vec::new(),
             slow: Vec::new(),
             has_elr: random.chance(50),
-            may_lose: random.chance(15),
+            may_lose,
             has_lost: false,
             moves: random.chance(30),
-            deletes: random.chance(40),
+            deletes: may_lose || random.chance(40),
             stops: random.chance(30),
             has_moved: false,
             committed: Vec::new(),
@@ -139,6 +143,7 @@ impl Cluster {
             back: None,
             hangs: None,
             is_full: None,
+            is_busy: false,
             is_quiet: false,
             log: Vec::new(),
             random,
@@ -200,6 +205,7 @@ impl Cluster {
                 self.lost(&lost);
             }
             930..935 if !self.is_healed => self.fence(at),
+            935..938 if self.may_lose && !self.is_healed => self.fence_complete(),
             940..946 if !self.is_healed => self.elect_any(),
             946..950 if !self.is_healed => self.elect_for_a_while(),
             950..953 if !self.is_healed => self.restart(at),
@@ -249,11 +255,21 @@ impl Cluster {
         }
     }
 
+    fn works(&self, id: i32) -> bool {
+        ![self.hangs, self.is_full].contains(&Some(id))
+    }
+
+    /// Whether every replica that works is in sync.
+    fn has_joined(&self) -> bool {
+        let partition = &self.newest().partition;
+        let mut working = partition.replicas.iter().filter(|id| self.works(**id));
+        partition.leader != -1 && working.all(|id| partition.isr.contains(id))
+    }
+
     fn is_settled(&self) -> bool {
         let newest = self.newest();
         let leader = newest.partition.leader;
-        let hangs = [self.hangs, self.is_full];
-        let mut working = self.brokers.iter().filter(|broker| !hangs.contains(&Some(broker.id)));
+        let mut working = self.brokers.iter().filter(|broker| self.works(broker.id));
         // One that hangs stays in sync as long as nothing is appended that it does not have.
         leader != -1
             && !newest.partition.is_reassigning()
@@ -280,6 +296,16 @@ fn live(seed: u64, history: &mut Vec<String>) {
             cluster.step();
         }
         cluster.heal();
+        // However much is produced, replicas join; but they need the time for a fetch or two.
+        if cluster.settings.lag_time_max_ms >= 100 && cluster.random.chance(50) {
+            (cluster.is_busy, cluster.is_quiet) = (true, true);
+            let has_joined = (0..HEALED_STEPS).any(|_| {
+                cluster.step();
+                cluster.has_joined()
+            });
+            assert!(has_joined, "not all have joined: {:?}", cluster.newest().partition);
+            cluster.is_busy = false;
+        }
         let produces = cluster.random.chance(50);
         let settled = (0..HEALED_STEPS).any(|step| {
             cluster.is_quiet = !produces || step > HEALED_STEPS / 4;

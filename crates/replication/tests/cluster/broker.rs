@@ -48,6 +48,8 @@ pub struct Broker {
     pub metadata: MetadataImage,
     /// What it has asked the controller for, until it is granted or refused, or metadata says what is so.
     pub asked: Option<AlterPartition>,
+    /// The newest epoch that a leader has refused because there is a newer one.
+    pub fenced: i32,
     /// What it was told of its followers, as a leader.
     pub followers: Followers,
 }

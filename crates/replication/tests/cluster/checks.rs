@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_replication::{AlterPartition, Altered, Fetched, IsrChange, IsrMember};
+use thalweg_replication::{AlterPartition, Altered, Fetched, IsrChange, IsrMember, Outcome};
 
 use super::Cluster;
 
@@ -139,7 +139,14 @@ impl Cluster {
     }
 
     /// A leader notes of a follower what the process that lives has, as far as the leader knows, and in this epoch.
-    pub(super) fn look_at_fetch(&mut self, at: usize, fetched: &Fetched) {
+    /// What is committed by that is so at once.
+    pub(super) fn look_at_fetch(&mut self, at: usize, before: Option<i64>, fetched: &Fetched) {
+        let mut late = None;
+        self.with_replica(at, |replica, now| {
+            late = replica.advance(now);
+            Outcome::default()
+        });
+        assert!(late.is_none() || before == Some(fetched.offset), "not all is committed: {late:?}");
         let broker = &mut self.brokers[at];
         assert_eq!(fetched.leader_epoch, broker.replica.leader_epoch(), "noted in another epoch");
         let status = &self.history[broker.applied - 1].state.brokers[&fetched.replica];
@@ -168,7 +175,7 @@ impl Cluster {
         let mut low = None;
         self.with_replica(at, |replica, now| {
             low = replica.low_watermark(now);
-            thalweg_replication::Outcome::default()
+            Outcome::default()
         });
         let Some(low) = low else { return };
         let known = &self.history[self.brokers[at].applied - 1].state;

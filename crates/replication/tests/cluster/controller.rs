@@ -212,13 +212,14 @@ impl Cluster {
         let can_lead = |id: &&i32| next.is_active(**id);
         let of_isr = next.partition.isr.iter().find(can_lead).copied();
         let of_elr = next.partition.elr.iter().find(can_lead).copied();
-        let any = next.partition.replicas.iter().find(can_lead).copied();
+        let any: Vec<i32> = next.partition.replicas.iter().filter(can_lead).copied().collect();
         if let Some(leader) = of_isr {
             next.partition.leader = leader;
         } else if let Some(leader) = of_elr {
             self.set_isr(next, vec![leader], None);
             next.partition.leader = leader;
-        } else if let Some(leader) = any.filter(|_| self.may_lose) {
+        } else if self.may_lose && !any.is_empty() {
+            let leader = *self.random.pick(&any);
             next.partition.elr.clear();
             next.partition.isr = vec![leader];
             next.partition.leader = leader;
@@ -239,6 +240,12 @@ impl Cluster {
             self.note(|_| format!("broker {id} is fenced: {:?}", next.partition));
             self.decide(next, false, records);
         }
+    }
+
+    /// The same of all that have what is committed.
+    pub(super) fn fence_complete(&mut self) {
+        let complete: Vec<i32> = self.newest().complete().collect();
+        complete.into_iter().for_each(|id| self.fence(self.at(id)));
     }
 
     pub(super) fn unfence(&mut self, at: usize) {
@@ -363,7 +370,7 @@ impl Cluster {
         broker.replica = Replica::new(id);
         broker.log.high_watermark = broker.log.checkpoint;
         broker.waiting.clear();
-        broker.asked = None;
+        (broker.asked, broker.fenced) = (None, -1);
         broker.led = (-1, 0);
         // What the metadata said before it registered was for its earlier process: it would lead again, with less.
         self.catch_up(at);

@@ -75,6 +75,7 @@ impl Cluster {
             return;
         }
         let Some(ask) = follower.next_fetch(ms) else { return };
+        assert!(ask.leader_epoch > broker.fenced, "an epoch that is over is asked in again");
         broker.is_asking = true;
         self.messages.push(Message::Fetch {
             from: broker.id,
@@ -166,6 +167,12 @@ impl Cluster {
     /// A leader answers a follower.
     fn fetch(&mut self, from: i32, process: u32, to: i32, broker_epoch: i64, ask: NextFetch) {
         let at = self.at(to);
+        if self.is_busy
+            && ask.offset == self.brokers[at].log.end()
+            && !self.newest().partition.isr.contains(&from)
+        {
+            self.produce(at);
+        }
         let broker = &self.brokers[at];
         let (high_watermark, end) = (broker.log.high_watermark, broker.log.end());
         let log_start = broker.log.start;
@@ -225,6 +232,7 @@ impl Cluster {
             self.lost(&message);
             return;
         }
+        let before = self.brokers[at].replica.progress(fetched.replica).map(|it| it.log_end);
         let mut refused = None;
         self.with_replica(at, |replica, now| {
             replica.fetched(fetched, now).unwrap_or_else(|error| {
@@ -236,7 +244,7 @@ impl Cluster {
             (Some(error), Message::Fetched { answer, count, .. }) => {
                 (answer.error, *count) = (error, 0);
             }
-            _ => self.look_at_fetch(at, fetched),
+            _ => self.look_at_fetch(at, before, fetched),
         }
         self.look_at_low_watermark(at);
         self.messages.push(message);
@@ -266,6 +274,9 @@ impl Cluster {
         }
         broker.is_asking = false;
         let Some(follower) = &mut broker.follower else { return };
+        if answer.error == ErrorCode::FENCED_LEADER_EPOCH {
+            broker.fenced = broker.fenced.max(ask.leader_epoch);
+        }
         let step = follower.answered(ask, answer, &broker.log, retry_at);
         if step == Step::Append && Some(to) == self.is_full {
             return follower.failed(retry_at);
