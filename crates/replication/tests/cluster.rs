@@ -68,7 +68,7 @@ struct Cluster {
     is_healed: bool,
     /// A broker that hears of metadata late.
     late: i32,
-    /// A leader that another one takes the place of for so many events, if it does not hear of that.
+    /// A leader that another one takes the place of for so many events; it does not hear of that.
     back: Option<(i32, usize)>,
     /// A follower that does nothing any more, though the controller hears of it.
     hangs: Option<i32>,
@@ -158,10 +158,11 @@ impl Cluster {
         &self.history.last().expect("a first decision").state
     }
 
-    /// Whether metadata comes late to a broker.
-    fn is_late(&self, at: usize) -> bool {
+    /// Whether a broker hears of metadata now.
+    fn hears(&mut self, at: usize) -> bool {
         let id = self.brokers[at].id;
-        id == self.late || self.back.is_some_and(|(leader, _)| leader == id)
+        let is_replaced = self.back.is_some_and(|(leader, _)| leader == id);
+        self.is_healed || !is_replaced && (id != self.late || self.random.chance(8))
     }
 
     fn note(&mut self, what: impl FnOnce(&Cluster) -> String) {
@@ -178,14 +179,13 @@ impl Cluster {
             self.back = left.checked_sub(1).map(|left| (leader, left));
             if left == 0 && !self.is_healed {
                 self.elect(leader);
+                self.late = 1 + self.random.below(self.brokers.len()) as i32;
             }
         }
         match self.random.below(1_000) {
             0..380 => self.deliver(),
             380..520 => self.send_fetch(at),
-            520..680 if self.is_healed || !self.is_late(at) || self.random.chance(8) => {
-                self.apply_next(at);
-            }
+            520..680 if self.hears(at) => self.apply_next(at),
             680..800 if !self.is_quiet => self.produce(at),
             800..860 => {
                 self.ms += *self.random.pick(if self.is_healed { &[1] } else { &[1, 5, 20] });
@@ -333,5 +333,5 @@ fn live(seed: u64, history: &mut Vec<String>) {
 
 #[test]
 fn nothing_that_was_committed_is_lost_or_changed() {
-    family("partition", 4_000, 80, live);
+    family("partition", 6_000, 80, live);
 }

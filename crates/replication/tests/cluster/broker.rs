@@ -152,6 +152,10 @@ impl Cluster {
         if count == 0 {
             return;
         }
+        let before = applied.max(1) - 1;
+        let id = self.brokers[at].id;
+        let was_replaced =
+            self.history[before..applied + count].iter().any(|it| it.state.partition.leader != id);
         self.replay(at, count);
         let partition = self.brokers[at].partition().clone();
         if !partition.replicas.contains(&self.brokers[at].id) {
@@ -180,6 +184,14 @@ impl Cluster {
                     broker.log.assign(epoch, end);
                     broker.led = (epoch, broker.log.high_watermark);
                     broker.followers.begin_epoch(&partition.isr, self.ms);
+                    // They may have cut off what they had.
+                    let mut followers = partition.replicas.iter().filter(|other| **other != id);
+                    let knows =
+                        |other| broker.replica.progress(other).is_some_and(|it| it.log_end >= 0);
+                    assert!(
+                        !was_replaced || !followers.any(|other| knows(*other)),
+                        "broker {id} knows where its followers are though another one has led"
+                    );
                 }
                 if let Some(high_watermark) = high_watermark {
                     self.raise(at, high_watermark);

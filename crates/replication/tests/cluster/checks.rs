@@ -121,6 +121,7 @@ impl Cluster {
             IsrChange::Expand(id) => {
                 let is_joining = |member: &&IsrMember| member.broker == *id;
                 let joining = alter.isr.iter().find(is_joining).expect("it is in the ISR");
+                assert_ne!(joining.epoch, -1, "it has said which process it is");
                 assert!(known.is_eligible(joining), "{id} may not join as far as the leader knows");
             }
             IsrChange::Shrink(leave) => {

@@ -286,8 +286,13 @@ impl Cluster {
     pub(super) fn elect_for_a_while(&mut self) {
         let leader = self.newest().partition.leader;
         if leader != -1 && self.back.is_none() {
-            self.back = Some((leader, self.random.below(200)));
-            self.elect_any();
+            self.back = Some((leader, 100 + self.random.below(300)));
+            // Who has least lets the others cut off what they had from the leader that was replaced.
+            let others = self.newest().partition.isr.iter().copied().filter(|id| *id != leader);
+            match others.min_by_key(|id| self.brokers[self.at(*id)].log.end()) {
+                Some(shortest) if self.random.chance(70) => self.elect(shortest),
+                _ => self.elect_any(),
+            }
         }
     }
 

@@ -333,10 +333,19 @@ impl Cluster {
                 self.note(|_| format!("broker {id} begins anew at {start} in {leader_epoch}"));
                 self.look(at);
                 self.look_at_complete();
+                // The next leader may have less than that.
+                if self.may_lose && !self.is_healed && self.random.chance(50) {
+                    self.fence_complete();
+                }
             }
             Step::FindLatest | Step::FindEarliest => {
                 let (from, process, to) = (broker.id, broker.process, broker.replica.leader());
                 let find = Message::Find { from, process, to, leader_epoch, is_latest };
+                // The answer is about a leader that leads no more.
+                if !self.is_healed && self.random.chance(20) {
+                    self.slow.push(find);
+                    return self.elect_any();
+                }
                 self.messages.push(find);
             }
         }
