@@ -316,7 +316,8 @@ impl Cluster {
             Step::Nothing | Step::Append => {}
             Step::Truncate(to) => {
                 let (id, end) = (broker.id, broker.log.end());
-                let is_committed = to < broker.log.high_watermark;
+                // A log of which all is deleted has an epoch of its own for its end, of what it diverged in.
+                let is_committed = to.max(self.deleted) < broker.log.high_watermark;
                 assert!(!is_committed || self.has_lost, "broker {id} cuts off what is committed");
                 broker.log.truncate(to);
                 follower.moved(&broker.log);
