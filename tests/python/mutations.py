@@ -1,7 +1,7 @@
 """Deliberate faults: each of `tests/mutations.toml` is put in, its tests are run, and it is taken back.
 
-A fault that none of its tests notices fails the run. `cargo xtask mutations [NAME...]` calls this; names
-choose among the faults. The table goes to stdout as Markdown, what happens meanwhile to stderr.
+A fault that none of its tests notices fails the run. `cargo xtask mutations [NAME...]` calls this; names,
+of faults or of suites, choose among the faults. The table goes to stdout as Markdown, what happens meanwhile to stderr.
 """
 
 import collections
@@ -25,6 +25,9 @@ NEXTEST = ROOT / ".cache/nextest/venv/bin/cargo-nextest"
 FAILED, NOT_BUILT, NO_TESTS = 100, 101, 4
 # A test's name in nextest's lines of those that did not pass.
 LINE = re.compile(r"^ +(?!PASS|SLOW|TERMINATING)[A-Z][A-Z0-9 -]* \[ *[\d.]+s\] (?:\([^)]*\) )?(\S+ \S+)$")
+
+# What a test of random lives says of the one that failed.
+SEED = re.compile(r"^ *(seed \d+):$", re.MULTILINE)
 
 Fault = collections.namedtuple(
     "Fault", "name fault file find replace suite tests command says env", defaults=("", "", (), "", {})
@@ -61,10 +64,11 @@ def read(text, root):
 
 
 def chosen(faults, names):
-    unknown = set(names) - {fault.name for fault in faults}
+    known = {fault.name for fault in faults} | {fault.suite for fault in faults}
+    unknown = set(names) - known
     if unknown:
         raise Refused(f"no such faults: {', '.join(sorted(unknown))}")
-    return [fault for fault in faults if not names or fault.name in names]
+    return [fault for fault in faults if not names or fault.name in names or fault.suite in names]
 
 
 @contextlib.contextmanager
@@ -126,7 +130,9 @@ def run(fault, suites):
         return "passed", ""
     if code == FAILED:
         names = (LINE.match(line) for line in output.splitlines())
-        return "failed", next((name[1] for name in names if name), "(see above)")
+        first = next((name[1] for name in names if name), "(see above)")
+        seed = SEED.search(output)
+        return "failed", f"{first}, {seed[1]}" if seed else first
     why = {NOT_BUILT: "did not build", NO_TESTS: "no test has such a name", None: "took too long"}
     return why.get(code, f"ended with {code}"), tail(output)
 

@@ -51,8 +51,11 @@ class Mutations(unittest.TestCase):
                 self.read(*entries)
         faults, _ = self.read(self.entry("one", "a"), self.entry("one", "b"))
         self.assertEqual([fault.name for fault in mutations.chosen(faults, ["b"])], ["b"])
-        with self.assertRaisesRegex(mutations.Refused, "no such faults: c"):
-            mutations.chosen(faults, ["b", "c"])
+        other = self.entry("one", "c").replace('"s"', '"t"')
+        faults, _ = mutations.read("[suites]\ns = []\nt = []\n" + self.entry("one", "a") + other, self.root)
+        self.assertEqual([fault.name for fault in mutations.chosen(faults, ["t"])], ["c"])
+        with self.assertRaisesRegex(mutations.Refused, "no such faults: b, d"):
+            mutations.chosen(faults, ["b", "d"])
 
     def test_a_fault_is_taken_back_whatever_happens(self):
         [fault], _ = self.read(self.entry("one"))
@@ -60,6 +63,11 @@ class Mutations(unittest.TestCase):
             self.assertEqual((self.root / "a.rs").read_text(), "x two two")
             raise ZeroDivisionError
         self.assertEqual((self.root / "a.rs").read_text(), "one two two")
+
+    def test_the_seed_is_found(self):
+        output = "  stderr ---\n    thread 'main' panicked at a.rs:1:2:\n    seed 17:\n    > 3: it leads\n    seed 18:"
+        self.assertEqual(mutations.SEED.search(output)[1], "seed 17")
+        self.assertIsNone(mutations.SEED.search("THALWEG_SEED_BASE=1 repeats this run\nthe seed 17: it"))
 
     def test_the_first_failure_is_found(self):
         lines = {

@@ -61,7 +61,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
                             rebalance mode for so long [1]; repeats a seed as soak kills does
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
-  mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice
+  mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice;
+                            NAME is a fault's or a suite's of tests/mutations.toml
   tidy                      house rules
   deny                      licences, bans, sources and advisories, by cargo-deny";
 

@@ -54,7 +54,7 @@ impl Form {
 
     /// Lives of a replicated partition.
     fn cluster_seeds(self) -> u64 {
-        if self == Form::Full { 1_000_000 } else { 50_000 }
+        if self == Form::Full { 1_000_000 } else { 30_000 }
     }
 
     fn soak_minutes(self) -> u64 {

@@ -127,8 +127,11 @@ fn out_of_range_it_looks_for_the_leaders_log() {
     let out_of_range = || {
         let mut follower = Follower::new(7, &LOG);
         let answer = answer(ErrorCode::OFFSET_OUT_OF_RANGE);
-        assert_eq!(follower.answered(&next_fetch(&follower), &answer, &LOG, 50), Step::FindLatest);
+        let asked = next_fetch(&follower);
+        assert_eq!(follower.answered(&asked, &answer, &LOG, 50), Step::FindLatest);
         assert_eq!(follower.next_fetch(u64::MAX), None);
+        // Nothing else counts until that is found.
+        assert_eq!(follower.answered(&asked, &answer, &LOG, 50), Step::Nothing);
         follower
     };
     // An unclean leader has less.

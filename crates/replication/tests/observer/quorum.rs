@@ -119,6 +119,8 @@ pub struct Controller {
     /// Oldest first.
     pub snapshots: Vec<SnapshotId>,
     pub is_down: bool,
+    /// It leads no more, and goes on to name itself, as one does that was removed.
+    pub is_resigned: bool,
 }
 
 /// All of them.
@@ -126,9 +128,15 @@ pub struct Quorum {
     pub controllers: BTreeMap<i32, Controller>,
     /// What is committed, from offset 0 on.
     pub committed: Vec<Record>,
+    /// Who was elected in which epoch.
+    pub elected: BTreeMap<i32, i32>,
+    /// Controllers have lost what was committed.
+    pub has_forgotten: bool,
     next_value: u64,
     /// Whether answers name endpoints, as controllers from 3.9 on do.
     pub names_endpoints: bool,
+    /// Whether who does not lead says so before it looks at the epoch that it is asked in.
+    pub ignores_epochs: bool,
 }
 
 pub const CLUSTER: &str = "cluster";
@@ -140,7 +148,15 @@ pub fn endpoint(id: i32) -> Endpoint {
 impl Quorum {
     pub fn new(count: i32, names_endpoints: bool) -> Quorum {
         let controllers = (100..100 + count).map(|id| (id, Controller::default())).collect();
-        Quorum { controllers, committed: Vec::new(), next_value: 1, names_endpoints }
+        Quorum {
+            controllers,
+            committed: Vec::new(),
+            elected: BTreeMap::new(),
+            has_forgotten: false,
+            next_value: 1,
+            names_endpoints,
+            ignores_epochs: false,
+        }
     }
 
     fn majority(&self) -> usize {
@@ -148,7 +164,9 @@ impl Quorum {
     }
 
     pub fn leader(&self) -> Option<i32> {
-        let leads = |(id, it): &(&i32, &Controller)| it.leader == Some(**id) && !it.is_down;
+        let leads = |(id, it): &(&i32, &Controller)| {
+            it.leader == Some(**id) && !it.is_down && !it.is_resigned
+        };
         let leaders = self.controllers.iter().filter(leads);
         leaders.max_by_key(|(_, it)| it.epoch).map(|(id, _)| *id)
     }
@@ -173,13 +191,41 @@ impl Quorum {
         for id in voters {
             let voter = self.controllers.get_mut(&id).unwrap();
             voter.epoch = epoch;
+            voter.is_resigned = false;
             voter.leader = (id == candidate || random.chance(50)).then_some(candidate);
             if id == candidate {
                 voter.high_watermark = None;
             }
         }
+        self.elected.insert(epoch, candidate);
         // Its first record; before that is committed, nothing of it counts.
         self.append(candidate);
+    }
+
+    /// The leader is removed, and does not know who leads instead.
+    pub fn resign(&mut self) {
+        if let Some(leader) = self.leader() {
+            self.controllers.get_mut(&leader).unwrap().is_resigned = true;
+        }
+    }
+
+    /// All disks lose the end of what was committed.
+    pub fn forget(&mut self, random: &mut Random) {
+        // A log that does not reach back needs a snapshot.
+        let needed = |it: &Controller| {
+            it.snapshots.first().filter(|_| it.log.base.is_some()).map_or(0, |id| id.end_offset)
+        };
+        let lowest = self.controllers.values().map(needed).max().unwrap_or(0);
+        let keep =
+            lowest + random.below((self.committed.len() as i64 - lowest) as usize + 1) as i64;
+        self.has_forgotten = true;
+        self.committed.truncate(keep as usize);
+        for controller in self.controllers.values_mut() {
+            controller.log.truncate(keep.min(controller.log.log_end()));
+            controller.snapshots.retain(|snapshot| snapshot.end_offset <= keep);
+            controller.high_watermark = None;
+            controller.leader = None;
+        }
     }
 
     fn append(&mut self, leader: i32) {
@@ -208,6 +254,7 @@ impl Quorum {
             if !follower.is_down && follower.epoch <= leader.epoch {
                 follower.epoch = leader.epoch;
                 follower.leader = Some(leader_id);
+                follower.is_resigned = false;
                 follower.log = leader.log.clone();
                 follower.snapshots = leader.snapshots.clone();
             }
@@ -279,7 +326,10 @@ impl Quorum {
             high_watermark: -1,
             ..PartitionData::default()
         };
-        partition.error_code = controller.check(id, asked.current_leader_epoch);
+        partition.error_code = match self.ignores_epochs && !controller.leads(id) {
+            true => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            false => controller.check(id, asked.current_leader_epoch),
+        };
         if partition.error_code.is_ok() {
             let log = &controller.log;
             let (offset, epoch) = (asked.fetch_offset, asked.last_fetched_epoch);
@@ -391,12 +441,16 @@ impl Quorum {
 }
 
 impl Controller {
+    fn leads(&self, id: i32) -> bool {
+        self.leader == Some(id) && !self.is_resigned
+    }
+
     fn check(&self, id: i32, epoch: i32) -> ErrorCode {
         if epoch < self.epoch {
             ErrorCode::FENCED_LEADER_EPOCH
         } else if epoch > self.epoch {
             ErrorCode::UNKNOWN_LEADER_EPOCH
-        } else if self.leader != Some(id) {
+        } else if !self.leads(id) {
             ErrorCode::NOT_LEADER_OR_FOLLOWER
         } else {
             ErrorCode::NONE
