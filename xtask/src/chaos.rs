@@ -1,5 +1,6 @@
 //! A cluster of Java's controllers and brokers and of Thalweg's, whose brokers fail while clients write
-//! (`tests/python/chaos.py`): half a minute within the client suites, as long as is wanted by command.
+//! (`tests/python/chaos.py`): half a minute within the client suites, as long as is wanted by command. The same while
+//! records are copied in transactions (`tests/python/exactly_once.py`), by command.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,12 +28,25 @@ pub fn command(
     brokers: Brokers,
     minutes: &str,
 ) -> Command {
+    let mut command = program(tools, "chaos", binary, scratch, seed, minutes);
+    command.args(["--java", &brokers.java.to_string()]);
+    command.args(["--thalweg", &brokers.thalweg.to_string()]);
+    command
+}
+
+fn program(
+    tools: &Tools,
+    name: &str,
+    binary: &Path,
+    scratch: &Path,
+    seed: u64,
+    minutes: &str,
+) -> Command {
     let mut command = Command::new(&tools.python);
-    command.arg(tools.root.join("tests/python/chaos.py"));
+    command.arg(tools.root.join(format!("tests/python/{name}.py")));
     command.arg("--binary").arg(binary).arg("--jars").arg(&tools.jars);
     command.arg("--scratch").arg(scratch).args(["--seed", &seed.to_string()]);
-    command.args(["--java", &brokers.java.to_string()]);
-    command.args(["--thalweg", &brokers.thalweg.to_string(), "--minutes", minutes]);
+    command.args(["--minutes", minutes]);
     command
 }
 
@@ -46,9 +60,19 @@ pub fn run(
 ) -> Result<(), String> {
     let scratch = tools.root.join("target/chaos");
     setup::remove(&scratch)?;
-    let mut command = command(tools, binary, &scratch, seed, brokers, minutes);
+    finish(tools, command(tools, binary, &scratch, seed, brokers, minutes), seed)
+}
+
+/// Copies records in transactions for so many minutes, with one seed.
+pub fn transactions(tools: &Tools, binary: &Path, minutes: &str, seed: u64) -> Result<(), String> {
+    let scratch = tools.root.join("target/exactly-once");
+    setup::remove(&scratch)?;
+    finish(tools, program(tools, "exactly_once", binary, &scratch, seed, minutes), seed)
+}
+
+fn finish(tools: &Tools, mut command: Command, seed: u64) -> Result<(), String> {
     let status = command.stdin(Stdio::null()).status();
     let status = status.map_err(|e| format!("{}: {e}", tools.python.display()))?;
     let again = format!("THALWEG_SEED_BASE={seed} runs it again");
-    if status.success() { Ok(()) } else { Err(format!("chaos: {status}; {again}")) }
+    if status.success() { Ok(()) } else { Err(format!("{status}; {again}")) }
 }

@@ -56,6 +56,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             BROKER[!][=MAKE], ! for kill -9
   cluster up [--controllers N] [--java N] [--thalweg N]|status|down
                             a cluster on this machine to look at, with Kafka's controllers [3, 0, 3]
+  soak transactions [MINUTES]
+                            records copied exactly once by transactions while brokers of a cluster fail [10];
+                            THALWEG_SEED_BASE=N runs a seed again
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
@@ -101,6 +104,8 @@ fn main() -> ExitCode {
         ["cluster", "down"] => cluster::down(&root),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
+        ["soak", "transactions"] => transactions(&root, "10"),
+        ["soak", "transactions", minutes] => transactions(&root, minutes),
         ["soak", "mixed"] => mixed(&root, "1"),
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak"] => soak(&root, "60"),
@@ -239,6 +244,12 @@ fn kills(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak kills: {e}"))?;
     let tools = setup::run(root)?;
     kills::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+}
+
+fn transactions(root: &Path, minutes: &str) -> Result<(), String> {
+    minutes.parse::<f64>().map_err(|e| format!("soak transactions: {e}"))?;
+    let tools = setup::run(root)?;
+    chaos::transactions(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
 fn mixed(root: &Path, minutes: &str) -> Result<(), String> {

@@ -1,0 +1,276 @@
+"""Records copied exactly once from topic to topic, while brokers of both makes fail.
+
+    exactly_once.py --binary THALWEG --jars FOLDER --scratch FOLDER [--minutes N] [--seed N]
+
+Copiers of a group read what a producer writes, and write it in transactions, with their offsets (KIP-447). Some of
+their transactions they abort themselves. Partitions and groups are of Thalweg's brokers, which fail meanwhile; the
+coordinator of the transactions is a Java broker, which stays. At the end readers of committed records find every record
+once, in order, in the partition that it came from.
+"""
+
+import argparse
+import collections
+import json
+import random
+import shutil
+import sys
+import threading
+import time
+import traceback
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+import chaos
+from chaos import SETTLE_SECONDS, check, eventually, same
+
+JAVA, THALWEG = 1, 2
+PARTITIONS = 4
+COPIERS = 2
+# Of a hundred transactions.
+ABORTED = 15
+BATCH = 200
+RATE = 500
+chaos.SETTINGS |= {
+    # Its topic is made before Thalweg's brokers are there, which do not coordinate.
+    "transaction.state.log.replication.factor": 1,
+    "transaction.state.log.min.isr": 1,
+    "transaction.state.log.num.partitions": 4,
+    "offsets.topic.num.partitions": 4,
+}
+
+
+class Cluster(chaos.Cluster):
+    def start(self):
+        first = self.brokers[:JAVA]
+        for node in [self.controller, *first]:
+            node.configure()
+            node.start()
+        self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
+        eventually("Java's broker", chaos.START_SECONDS, lambda: len(self.known()) == JAVA)
+        Producer({"bootstrap.servers": first[0].address, "transactional.id": "first"}).init_transactions(60)
+        for node in self.brokers[JAVA:]:
+            node.configure()
+            node.start()
+        eventually("all brokers", chaos.START_SECONDS, lambda: len(self.known()) == len(self.brokers))
+        assignment = [[2, 3, 1], [3, 2, 1]] * (PARTITIONS // 2)
+        config = {"min.insync.replicas": "2", "retention.ms": "-1"}
+        topics = [NewTopic(name, PARTITIONS, replica_assignment=assignment, config=config) for name in ["in", "out"]]
+        for made in self.admin.create_topics(topics).values():
+            made.result(30)
+
+    def in_sync(self):
+        try:
+            topics = self.admin.list_topics(timeout=5).topics
+        except Exception:
+            return False
+        return all(
+            name in topics and all(len(it.isrs) == self.replicas for it in topics[name].partitions.values())
+            for name in ["in", "out"]
+        )
+
+    def elect(self):
+        chaos.TOPIC, chaos.PARTITIONS = "in", PARTITIONS
+        return super().elect()
+
+
+class Writer(threading.Thread):
+    """Writes numbers to every partition, each once."""
+
+    def __init__(self, cluster):
+        super().__init__(daemon=True)
+        self.producer = Producer({
+            "bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "message.timeout.ms": 300_000,
+        })  # fmt: skip
+        self.sent = [0] * PARTITIONS
+        self.failed = []
+        self.is_over = threading.Event()
+
+    def run(self):
+        while not self.is_over.wait(PARTITIONS / RATE):
+            for partition in range(PARTITIONS):
+                self.producer.produce("in", str(self.sent[partition]), partition=partition, on_delivery=self.delivered)
+                self.sent[partition] += 1
+            self.producer.poll(0)
+
+    def delivered(self, error, _):
+        if error is not None:
+            self.failed.append(error)
+
+    def finish(self):
+        self.is_over.set()
+        self.join()
+        same("records that were not sent", 0, self.producer.flush(SETTLE_SECONDS))
+        check(not self.failed, f"{len(self.failed)} records failed, the first: {self.failed[:1]}")
+
+
+class Copier(threading.Thread):
+    """Copies what its member of the group is given; begins anew when a transaction fails."""
+
+    def __init__(self, cluster, name, seed):
+        super().__init__(daemon=True)
+        self.cluster, self.name = cluster, name
+        self.rng = random.Random(seed)
+        self.counts = collections.Counter()
+        self.is_over = threading.Event()
+        self.broken = None
+
+    def run(self):
+        while not self.is_over.is_set():
+            producer, consumer = self.open()
+            try:
+                producer.init_transactions(60)
+                consumer.subscribe(["in"])
+                while not self.is_over.is_set():
+                    self.copy(producer, consumer)
+            except KafkaException as error:
+                self.counts[f"again: {error.args[0].name()}"] += 1
+            except Exception as error:
+                self.broken = error
+                return
+            finally:
+                consumer.close()
+
+    def open(self):
+        producer = Producer({
+            "bootstrap.servers": self.cluster.bootstrap, "transactional.id": self.name,
+            "transaction.timeout.ms": 30_000, "message.timeout.ms": 25_000, "linger.ms": 2,
+        })  # fmt: skip
+        consumer = Consumer({
+            "bootstrap.servers": self.cluster.bootstrap, "group.id": "copiers", "enable.auto.commit": False,
+            "auto.offset.reset": "earliest", "isolation.level": "read_committed", "session.timeout.ms": 6_000,
+        })  # fmt: skip
+        return producer, consumer
+
+    def copy(self, producer, consumer):
+        batch = [message for message in consumer.consume(BATCH, 0.2) if message.error() is None]
+        if not batch:
+            return
+        producer.begin_transaction()
+        try:
+            offsets = {}
+            for message in batch:
+                producer.produce("out", message.value(), partition=message.partition())
+                offsets[message.partition()] = message.offset() + 1
+            offsets = [TopicPartition("in", partition, offset) for partition, offset in offsets.items()]
+            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
+            if self.rng.randrange(100) >= ABORTED:
+                producer.commit_transaction(60)
+                self.counts["committed"] += 1
+                return
+        except KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+            self.counts[f"aborted: {error.args[0].name()}"] += 1
+        else:
+            self.counts["aborted by itself"] += 1
+        producer.abort_transaction(60)
+        # What was read is to be read again.
+        for partition in consumer.committed(consumer.assignment(), 30):
+            partition.offset = max(partition.offset, 0)
+            consumer.seek(partition)
+
+    def finish(self):
+        self.is_over.set()
+        self.join(SETTLE_SECONDS)
+        check(not self.is_alive(), f"{self.name} does not end")
+
+
+def committed(cluster):
+    """The group's offsets, as a reader of stable ones sees them."""
+    consumer = Consumer({
+        "bootstrap.servers": cluster.bootstrap, "group.id": "copiers", "isolation.level": "read_committed",
+    })  # fmt: skip
+    try:
+        found = consumer.committed([TopicPartition("in", partition) for partition in range(PARTITIONS)], 10)
+        return [partition.offset for partition in found]
+    except KafkaException:
+        return None
+    finally:
+        consumer.close()
+
+
+def read_all(cluster):
+    """The values of each partition of the copies that a reader of committed records finds."""
+    consumer = Consumer({
+        "bootstrap.servers": cluster.bootstrap, "group.id": "reader", "enable.partition.eof": True,
+        "isolation.level": "read_committed",
+    })  # fmt: skip
+    consumer.assign([TopicPartition("out", partition, 0) for partition in range(PARTITIONS)])
+    values, ended = [[] for _ in range(PARTITIONS)], set()
+    deadline = time.monotonic() + SETTLE_SECONDS
+    while len(ended) < PARTITIONS:
+        check(time.monotonic() < deadline, f"only the ends of {ended} are reached")
+        for message in consumer.consume(10_000, 0.5):
+            if message.error() is None:
+                values[message.partition()].append(int(message.value()))
+            elif message.error().code() == KafkaError._PARTITION_EOF:
+                ended.add(message.partition())
+    consumer.close()
+    return values
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ["--binary", "--jars", "--scratch"]:
+        parser.add_argument(name, required=True)
+    parser.add_argument("--minutes", type=float, default=1)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    options.java, options.thalweg = JAVA, THALWEG
+    rng = random.Random(options.seed)
+    cluster = Cluster(options)
+    faults = collections.Counter()
+    began = time.monotonic()
+    try:
+        cluster.start()
+        writer = Writer(cluster)
+        copiers = [Copier(cluster, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
+        for thread in [writer, *copiers]:
+            thread.start()
+        fallible = argparse.Namespace(brokers=cluster.brokers[JAVA:], elect=cluster.elect)
+        end = time.monotonic() + 60 * options.minutes
+        ways = []
+        while time.monotonic() < end:
+            time.sleep(rng.uniform(0.5, 3))
+            ways = ways or rng.sample(chaos.WAYS, len(chaos.WAYS))
+            way = ways.pop()
+            faults[way] += chaos.bring_down(fallible, rng, way)
+            eventually("all replicas in sync again", SETTLE_SECONDS, cluster.in_sync)
+            check(writer.is_alive(), "the writer has ended")
+            for copier in copiers:
+                check(copier.is_alive(), f"{copier.name} has ended: {copier.broken}")
+        writer.finish()
+
+        def is_copied():
+            found = committed(cluster)
+            return found is not None and found == writer.sent
+
+        eventually("all records copied", SETTLE_SECONDS, is_copied)
+        for copier in copiers:
+            copier.finish()
+        copies = read_all(cluster)
+        for partition, values in enumerate(copies):
+            repeated = [value for value, times in collections.Counter(values).items() if times > 1]
+            check(not repeated, f"partition {partition}: {len(repeated)} values more than once, the first: {repeated[:3]}")
+            same(f"values of partition {partition}", list(range(writer.sent[partition])), values)
+        counts = sum((copier.counts for copier in copiers), collections.Counter())
+        result = {
+            "seed": options.seed, "minutes": options.minutes, "faults": dict(faults), "records": sum(writer.sent),
+            "transactions": dict(counts), "violations": 0,
+        }  # fmt: skip
+        print("exactly once:", json.dumps(result), flush=True)
+    except Exception as error:
+        why = " ".join(f"{type(error).__name__}: {error}".split())
+        seconds = time.monotonic() - began
+        print(f"fail exactly-once {seconds:.0f} s: seed {options.seed}: {why[:2000]}; see {cluster.scratch}", flush=True)
+        traceback.print_exc()
+        return 1
+    finally:
+        cluster.stop()
+    shutil.rmtree(cluster.scratch, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
