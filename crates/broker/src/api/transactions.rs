@@ -1,6 +1,8 @@
 //! ListTransactions and DescribeTransactions (KIP-664): this broker coordinates none. Kafka's tools ask every broker.
+//! Where it leads partitions of the coordinators' topic it says that it cannot list them.
 
 use thalweg_groups::TopicRegex;
+use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_transactions_response::TransactionState;
 use thalweg_wire::messages::{
@@ -23,9 +25,19 @@ const STATES: [&str; 8] = [
 ];
 
 pub(super) async fn list(
-    _context: Context,
+    context: Context,
     request: ListTransactionsRequest,
 ) -> ListTransactionsResponse {
+    // Those of Apache Kafka's that are in its log are kept and not read: there are some, which nobody can list.
+    let node_id = context.broker.node_id;
+    let image = context.broker.image();
+    let is_asked_for_more = image.topics.by_name(TRANSACTIONS_TOPIC).is_some_and(|topic| {
+        topic.partitions.iter().any(|(_, partition)| partition.leader == node_id)
+    });
+    if is_asked_for_more {
+        let error_code = ErrorCode::UNSUPPORTED_VERSION;
+        return ListTransactionsResponse { error_code, ..Default::default() };
+    }
     let is_unknown = |state: &String| !STATES.contains(&state.as_str());
     let pattern = request.transactional_id_pattern.filter(|pattern| !pattern.is_empty());
     if pattern.is_some_and(|pattern| TopicRegex::new(&pattern).is_err()) {
