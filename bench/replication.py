@@ -37,6 +37,7 @@ from ports import free
 GIB = 1 << 30
 WARM_BYTES = 256 << 20
 RECORD = 1024
+BATCH = 16 << 10
 IDLE_TOPICS, IDLE_PARTITIONS = 10, 1000
 IDLE_SECONDS = 60
 JOIN_PARTITIONS = 1000
@@ -179,7 +180,10 @@ def idle(options, kind):
 
 def latency(options, kind):
     with started(options, kind, 3) as cluster:
-        shape = ["--topic", "l", "--partitions", 6, "--replication-factor", 3, "--record-size", RECORD, "--acks", "all"]
+        shape = [
+            "--topic", "l", "--partitions", 6, "--replication-factor", 3, "--record-size", RECORD, "--acks", "all",
+            "--batch-bytes", BATCH,
+        ]  # fmt: skip
         bench(options, cluster, "produce", *shape, "--seconds", 20)
         most = bench(options, cluster, "produce", *shape, "--seconds", 10)
         if options.rate is None:
@@ -215,7 +219,7 @@ def away(options, kind):
             create(cluster, name, 4, [1, 2, 3])
         in_sync(cluster, ["missed", "l"], 3, 60)
         write(options, cluster, "missed", WARM_BYTES, "all")
-        shape = ["--topic", "l", "--record-size", RECORD, "--acks", "all", "--rate", AWAY_RATE]
+        shape = ["--topic", "l", "--record-size", RECORD, "--acks", "all", "--batch-bytes", BATCH, "--rate", AWAY_RATE]
 
         def latency_for(seconds):
             return bench(options, cluster, "latency", *shape, "--warmup-seconds", 2, "--seconds", seconds)
