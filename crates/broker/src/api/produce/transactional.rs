@@ -65,15 +65,6 @@ pub(super) async fn verify(
     if !is_enabled && operation != Operation::Add {
         return;
     }
-    // The records stay in memory meanwhile. Where requests have most of what they may have, others come first: those
-    // that the coordinator itself, and the replicas, live by.
-    if !has_room_to_wait(context) {
-        let code = ErrorCode::COORDINATOR_NOT_AVAILABLE;
-        for batch in &batches {
-            work.parts[batch.part].result = refusal(code, operation);
-        }
-        return;
-    }
     wait_until_led(context, work, &batches).await;
 
     let asked = Transactional {
@@ -101,7 +92,12 @@ pub(super) async fn verify(
             operation,
             topics,
         };
-        let verdict = broker.transactions.verify(broker, question).await;
+        // The records stay in memory meanwhile. Where requests have half of what they may have, others come first: those
+        // that the coordinator itself, and the replicas, live by.
+        let verdict = match has_room_to_wait(context) {
+            true => broker.transactions.verify(broker, question).await,
+            false => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
+        };
         // The transaction before is being ended. Sending all of it again would take a producer longer.
         let retries = operation == Operation::Add
             && verdict.has(ErrorCode::CONCURRENT_TRANSACTIONS)
@@ -144,7 +140,7 @@ async fn wait_until_led(context: &Context, work: &mut Work, batches: &[Batch]) {
         .filter(|batch| partition_of(work, batch).is_ok_and(|partition| partition.may_be_elected()))
         .map(|batch| (batch.topic, batch.part))
         .collect();
-    if !early.is_empty() {
+    if !early.is_empty() && has_room_to_wait(context) {
         wait_for_leadership(context, work, &early).await;
     }
 }
