@@ -54,7 +54,8 @@ fn fate(rng: &mut Random, faults: &Faults, batch: &BatchView<'_>) -> Fate {
 
 fn run(seed: u64, faults: Faults) -> ProduceCounts {
     let mut rng = Random(seed);
-    let codec = [Compression::None, Compression::Lz4, Compression::Zstd][rng.below(3) as usize];
+    // In turn, not drawn: what is compressed is hardly ever too large, and a few lives in a row may draw nothing else.
+    let codec = [Compression::None, Compression::Lz4, Compression::Zstd][(seed % 3) as usize];
     let settings = ProduceSettings {
         batch_size: 400,
         linger_ms: rng.below(8),
@@ -208,9 +209,9 @@ fn leaders_move() {
 #[test]
 fn batches_that_are_too_large_become_two() {
     let faults = Faults { errors: 30, breaks: 200, max_message_bytes: 260, ..NO_FAULTS };
-    let Some((counts, _)) = runs("produce: splits", 60, 7, faults) else { return };
-    // Few lives have many, and most have none: of fifteen in a row there may be a single one.
-    assert!(counts.splits > 0, "{counts:?}");
+    let Some((counts, ran)) = runs("produce: splits", 15, 7, faults) else { return };
+    // Of 200 starts the poorest had 19 in a run.
+    assert!(counts.splits > 10 * ran, "{counts:?}");
 }
 
 #[test]
