@@ -156,6 +156,7 @@ async fn transactions_without_a_coordinator_are_ended_by_who_asks_for_it() {
 
     // A marker of an earlier epoch of its producer is not its end, nor one for what is not here.
     assert_eq!(session.end(2, 5, &["t"]).await, [ErrorCode::INVALID_PRODUCER_EPOCH]);
+    assert_eq!(session.end(-1, 5, &["t"]).await, [ErrorCode::INVALID_REQUEST]);
     assert_eq!(session.end(3, 5, &["none"]).await, [ErrorCode::UNKNOWN_TOPIC_OR_PARTITION]);
     assert_eq!(session.ends("t").await, (0, 2));
     // Named twice, it ends once.

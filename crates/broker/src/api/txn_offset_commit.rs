@@ -110,6 +110,9 @@ async fn verify(
     if request.group_id.is_empty() {
         return Err(ErrorCode::INVALID_GROUP_ID);
     }
+    if request.producer_id < 0 || request.producer_epoch < 0 {
+        return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
+    }
     let broker = &context.broker;
     let is_enabled = broker.settings().verifies_transactions();
     let operation = operation_of(context.version);

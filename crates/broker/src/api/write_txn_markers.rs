@@ -102,6 +102,12 @@ async fn write_all(
                     appending.wakes.wake();
                     tokio::task::yield_now().await;
                 }
+                // A marker of nobody's would end nothing, and stay in the log.
+                if marker.producer_id < 0 || marker.producer_epoch < 0 {
+                    let code = ErrorCode::INVALID_REQUEST;
+                    note(&mut written.results, marker.producer_id, &named.name, partition, code);
+                    continue;
+                }
                 if named.name == OFFSETS_TOPIC
                     && topic.as_ref().is_some_and(|topic| topic.partition(partition).is_some())
                 {
