@@ -548,7 +548,10 @@ impl Log {
             let preallocate = config.preallocate.then(|| config.segment_limit());
             dir.guard("create", &new.file_path(names::LOG), new.create_file(preallocate))?;
             self.epochs.write().clear();
-            self.write_epochs()
+            self.write_epochs()?;
+            // Before a checkpoint says where the log begins now: what lies below a recovery point is not checked, and what
+            // was thrown away must not be there again.
+            self.guard("flush", &self.path(), dir.disk.sync_dir(&self.path()))
         })());
         let mut writer = self.writer();
         // Now it is so: whoever heard of it earlier would have taken it for what the log was until now.

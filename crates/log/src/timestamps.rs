@@ -7,6 +7,7 @@ use thalweg_records::BatchView;
 use crate::disk::OpenFile;
 use crate::error::ReadError;
 use crate::log::Log;
+use crate::read::floor_segment;
 use crate::segment::{Segment, is_of};
 use crate::walk::{BatchHead, Wait, Walk, WalkError};
 
@@ -46,7 +47,8 @@ impl Log {
         }
         let start = self.log_start_offset();
         let (segments, end) = self.segments_and_end();
-        for segment in segments.iter() {
+        // Retention removes those before, and nothing in them counts.
+        for segment in &segments[floor_segment(&segments, start)..] {
             let io = |error| self.walk_error(segment, WalkError::Io(error));
             let walk = |error| self.walk_error(segment, error);
             let size =
@@ -90,7 +92,7 @@ impl Log {
         }
         let (segments, end) = self.segments_and_end();
         let mut latest = None;
-        for segment in segments.iter() {
+        for segment in &segments[floor_segment(&segments, self.log_start_offset())..] {
             let max = segment.max_timestamp();
             let max = max.map_err(|error| self.walk_error(segment, WalkError::Io(error)))?;
             if latest.as_ref().is_none_or(|(_, best): &(_, crate::index::MaxTimestamp)| {

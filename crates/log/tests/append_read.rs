@@ -223,6 +223,12 @@ fn records_are_found_by_timestamp() {
     assert_eq!(latest.leader_epoch, Some(0));
     log.delete_records(200).unwrap();
     assert_eq!(log.offset_for_timestamp(0, &PlainRecords).unwrap().unwrap().offset, 200);
+    // Segments that retention removes next are not even looked at.
+    assert!(log.segment_base_offsets()[1] <= 200);
+    let file = log.path().join("00000000000000000000.log");
+    let len = std::fs::metadata(&file).unwrap().len();
+    std::fs::write(&file, vec![0; len as usize]).unwrap();
+    assert_eq!(log.offset_for_timestamp(0, &PlainRecords).unwrap().unwrap().offset, 200);
     let empty = create(&logs, "empty");
     assert_eq!(empty.offset_for_timestamp(0, &PlainRecords).unwrap(), None);
     assert_eq!(empty.offset_of_max_timestamp(&PlainRecords).unwrap(), None);

@@ -649,6 +649,24 @@ fn a_preallocated_segment_ends_with_its_last_batch() {
     );
 }
 
+/// Also where no leader epoch is to be forgotten, which syncs the directory.
+#[test]
+fn what_is_thrown_away_to_begin_elsewhere_does_not_come_back() {
+    after_crashes(
+        &LogConfig { preallocate: true, segment_bytes: 4_000, ..LogConfig::default() },
+        |open| {
+            let logs = open();
+            let log = create(&logs, "t");
+            logs.truncate_fully_and_start_at(&log, 5, None, 1_000).unwrap();
+        },
+        |logs| {
+            let log = logs.get("t", 0).expect("the partition is there");
+            assert_eq!((log.log_start_offset(), log.log_end_offset()), (5, 5));
+            assert_eq!(log.segment_base_offsets(), [5]);
+        },
+    );
+}
+
 #[test]
 fn what_recovery_has_cut_off_does_not_come_back() {
     let settings = Settings { log: LogConfig::default(), keep_start: true };
