@@ -8,9 +8,10 @@
     latency   acks=all with three replicas at half of the rate that Java's brokers take: p50, p99
     join      a broker of 1 000 partitions starts after a clean stop, when its session is over: until it is unfenced
     away      a broker comes back that has missed a gigabyte: until it is in sync, and p99 of others' produce meanwhile
+    floor     a process that sends a gigabyte with sendfile, and one that receives, checks and writes it: CPU seconds per GB
 
-Every experiment is run for both makes in each round, on new clusters, after a smaller one that warms them up. A line of
-JSON for each.
+Every experiment but the last is run for both makes in each round, on new clusters, after a smaller one that warms them
+up. A line of JSON for each.
 """
 
 import argparse
@@ -35,6 +36,8 @@ from leader_moves import Cluster as WarmCluster
 from ports import free
 
 GIB = 1 << 30
+# Kafka's default; the clusters that are made to fail have segments of a megabyte, each with its files and its fsync.
+chaos.SETTINGS["log.segment.bytes"] = GIB
 WARM_BYTES = 256 << 20
 RECORD = 1024
 BATCH = 16 << 10
@@ -239,6 +242,16 @@ def away(options, kind):
             return {"seconds": seconds, "rate": AWAY_RATE, "before": before, "during": during.result()}
 
 
+def floor(options, _kind):
+    scratch = pathlib.Path(options.scratch)
+    scratch.mkdir(parents=True, exist_ok=True)
+    program = scratch / "floor"
+    source = pathlib.Path(__file__).parent / "replication_floor.c"
+    subprocess.run(["cc", "-O2", "-msse4.2", "-o", program, source], check=True)
+    done = subprocess.run([program, scratch, str(GIB)], check=True, capture_output=True, text=True, timeout=300)
+    return json.loads(done.stdout)
+
+
 def rate_of(report):
     return report["records_per_second"] if "records_per_second" in report else report["records"] / report["seconds"]
 
@@ -250,6 +263,7 @@ EXPERIMENTS = {
     "latency": latency,
     "join": join,
     "away": away,
+    "floor": floor,
 }
 
 
@@ -264,7 +278,7 @@ def main():
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
             for name in options.experiments:
-                for kind in ["java", "thalweg"]:
+                for kind in ["none"] if name == "floor" else ["java", "thalweg"]:
                     load = os.getloadavg()[0]
                     result = EXPERIMENTS[name](options, kind)
                     line = {"experiment": name, "brokers": kind, "load_before": load, **result}

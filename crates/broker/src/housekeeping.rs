@@ -237,6 +237,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     let delay = broker.settings().initial_task_delay_ms();
     let mut tasks = vec![
         broker.spawn_until_stopped(crate::replication::ask_for_isrs(Arc::clone(broker))),
+        broker.spawn_until_stopped(crate::replication::take_over_stuck(Arc::clone(broker))),
         every_after(lag(broker), broker, Arc::default(), lag, check_lag),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),

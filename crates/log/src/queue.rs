@@ -60,6 +60,20 @@ impl Work {
     }
 }
 
+impl State {
+    /// Nobody who may wait is first.
+    fn is_free(&self) -> bool {
+        self.waiting == 0 && !self.roll_due
+    }
+
+    /// Nobody has the turn, and nothing waits for it.
+    fn is_idle(&self) -> bool {
+        self.is_free()
+            && self.pending.appends.is_empty()
+            && self.work.as_ref().is_some_and(|work| !work.has_taken())
+    }
+}
+
 impl Default for Queue {
     fn default() -> Queue {
         let state = State {
@@ -139,19 +153,24 @@ impl Log {
         token: u64,
     ) -> Entry<'_> {
         let mut state = self.queue.state.lock();
-        let is_free = state.waiting == 0 && !state.roll_due;
-        let is_first = state.pending.appends.is_empty()
-            && state.work.as_ref().is_some_and(|work| !work.has_taken());
-        if is_first && is_free {
+        if state.is_idle() {
             return Entry::First(Turn { log: self, work: state.work.take(), may_wait: false });
         }
         if !self.push(&mut state, records, context, waiter, token) {
             return Entry::Full;
         }
+        let is_free = state.is_free();
         match state.work.take_if(|_| is_free) {
             Some(work) => Entry::Behind(Turn { log: self, work: Some(work), may_wait: false }),
             None => Entry::Queued,
         }
+    }
+
+    /// The turn for an append that leaves nothing on the queue; `None` where something is before it.
+    pub(crate) fn enter_if_idle(&self) -> Option<Turn<'_>> {
+        let mut state = self.queue.state.lock();
+        let work = if state.is_idle() { state.work.take() } else { None };
+        Some(Turn { log: self, work: Some(work?), may_wait: false })
     }
 
     /// Queues an append whoever has the turn; false when there is no room. The caller sees to it that

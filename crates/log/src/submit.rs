@@ -91,6 +91,29 @@ impl Log {
         }
     }
 
+    /// Appends as [`Log::append_with_offsets`] does, unless something has to be waited for; then nothing is done, and
+    /// that is what is left to do, on a thread that may wait. So it is where the log's turn is taken, a roll is due, the
+    /// directory stalls, or `flush.messages` asks for a flush.
+    pub fn try_append_with_offsets(
+        &self,
+        records: &[u8],
+        context: &AppendContext,
+    ) -> Option<Result<AppendInfo, AppendError>> {
+        if self.config_ref().flush_messages != i64::MAX {
+            return None;
+        }
+        // Goes last, as in `submit`.
+        let _inside = self.home().dir.pace.enter()?;
+        let turn = self.enter_if_idle()?;
+        let planned = self.append_now(&mut self.writer(), &mut Records::Keep(records), context);
+        turn.end();
+        match planned {
+            Ok(Plan::Roll) => None,
+            Ok(Plan::Write(info, ..) | Plan::Answer(info)) => Some(Ok(info)),
+            Err(error) => Some(Err(error)),
+        }
+    }
+
     fn submit_first(
         &self,
         turn: Turn<'_>,

@@ -2,6 +2,7 @@
 
 mod configs;
 mod moves;
+mod stalls;
 mod transactions;
 mod unclean;
 

@@ -2,11 +2,14 @@
 //! incremental fetch session, so that they name only partitions of which there is something new.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
+use thalweg_log::LogDir;
 use thalweg_replication::{Changes, EpochEnd, Epochs, FetchSession, Follower, LeaderOffset, Told};
 use thalweg_wire::messages::fetch_request::{
     FetchPartition, FetchTopic, ForgottenTopic, ReplicaState,
@@ -16,8 +19,9 @@ use thalweg_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
-use super::answer::{self, Found, Taken};
+use super::answer::{self, Found};
 use super::throttle::Throttle;
+use super::waiting::Waiting;
 use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::net::peer::{self, Connection};
@@ -26,10 +30,13 @@ use crate::partition::Partition;
 /// Timestamps that ask for a log's end and beginning.
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;
-/// How long the leader may hold the fetch that follows one which was given up: that one is not.
-const WAIT_AFTER_INTERRUPT_MS: u64 = 100;
+/// How long the leader may hold a fetch that is not given up for what comes meanwhile.
+const UNINTERRUPTED_WAIT_MS: u64 = 100;
 /// A connection is kept for a fetch that is due within that.
 const KEEP_CONNECTION_MS: u64 = 100;
+/// How long the next fetch is not sent while something waits for a disk: a new segment is made sooner than that, and is
+/// not to cost another connection.
+const WAIT_FOR_DISKS: Duration = Duration::from_millis(20);
 /// How long a follower waits that fetches faster than it may.
 const THROTTLED_PAUSE_MS: u64 = 100;
 
@@ -44,6 +51,8 @@ struct Due {
     changes: Changes<Key>,
     /// Whether the leader is asked for nothing at all.
     is_empty: bool,
+    /// Whether a partition is not asked for because it waits for a disk.
+    is_waiting: bool,
     /// When there is more.
     wakes_at: Option<u64>,
     /// How often something more to fetch had come.
@@ -59,6 +68,24 @@ pub(super) struct Followed {
     pub(super) metadata_behind: u32,
     /// Whether it had all that is committed when the leader answered last.
     pub(super) is_in_sync: bool,
+    /// Something is done with its log that may wait for a disk ([`Waiting`]).
+    pub(super) is_waiting: bool,
+}
+
+impl Followed {
+    /// What was to be done with the log is done.
+    pub(super) fn moved(&mut self) {
+        self.is_waiting = false;
+        self.follower.moved(&LogEpochs(&self.partition));
+    }
+}
+
+/// An append that the thread that fetches is in.
+#[derive(Debug)]
+struct Appending {
+    key: Key,
+    leader_epoch: i32,
+    dir: Arc<LogDir>,
 }
 
 /// What is fetched from one broker.
@@ -69,6 +96,13 @@ pub(crate) struct Fetcher {
     /// How often something more to fetch has come.
     additions: AtomicU64,
     added: Notify,
+    /// The leader believes that this follower knows what it does not: a high watermark that it would not be told again.
+    has_missed: AtomicBool,
+    pub(super) waiting: Waiting,
+    /// What the thread that fetches appends to.
+    appending: Mutex<Option<Appending>>,
+    /// Something that waited for a disk is done.
+    settled: Notify,
     /// The last trouble that was said, so that it is said once.
     said: Mutex<String>,
 }
@@ -98,6 +132,10 @@ impl Fetcher {
             followed: Mutex::default(),
             additions: AtomicU64::new(0),
             added: Notify::new(),
+            has_missed: AtomicBool::new(false),
+            waiting: Waiting::default(),
+            appending: Mutex::default(),
+            settled: Notify::new(),
             said: Mutex::default(),
         }
     }
@@ -113,12 +151,72 @@ impl Fetcher {
             let follower = Follower::new(epoch, &LogEpochs(partition));
             let partition = Arc::clone(partition);
             let key = (topic, partition.index);
-            let (metadata_behind, is_in_sync) = (0, false);
-            followed.insert(key, Followed { partition, follower, metadata_behind, is_in_sync });
-            self.additions.fetch_add(1, Ordering::Release);
+            let it = Followed {
+                partition,
+                follower,
+                metadata_behind: 0,
+                is_in_sync: false,
+                is_waiting: false,
+            };
+            followed.insert(key, it);
             drop(followed);
-            self.added.notify_one();
+            self.something_added();
         }
+    }
+
+    fn something_added(&self) {
+        self.additions.fetch_add(1, Ordering::Release);
+        self.added.notify_one();
+    }
+
+    /// A partition waits for no disk any more.
+    pub(super) fn fetch_again(&self) {
+        self.something_added();
+        self.settled.notify_one();
+    }
+
+    /// Waits, for a moment, until nothing waits for a disk.
+    async fn settle(&self) {
+        let settled = async {
+            while !self.waiting.is_empty() {
+                self.settled.notified().await;
+            }
+        };
+        let _ = tokio::time::timeout(WAIT_FOR_DISKS, settled).await;
+    }
+
+    /// Appends to a partition's log on the thread that fetches; says, too, whether that does not fetch any more
+    /// ([`Self::take_over`]). A panic is the caller's.
+    pub(super) fn append<T>(
+        &self,
+        key: Key,
+        leader_epoch: i32,
+        partition: &Partition,
+        append: impl FnOnce() -> T,
+    ) -> (std::thread::Result<T>, bool) {
+        let dir = Arc::clone(partition.log.dir());
+        *self.appending.lock() = Some(Appending { key, leader_epoch, dir });
+        let done = catch_unwind(AssertUnwindSafe(append));
+        let is_superseded = self.appending.lock().take().is_none();
+        (done, is_superseded)
+    }
+
+    /// If the thread that fetches is in an append that does not come back, somebody else has to fetch the rest: says so,
+    /// and leaves that partition to the one that is stuck.
+    pub(super) fn take_over(&self) -> bool {
+        let mut appending = self.appending.lock();
+        if !appending.as_ref().is_some_and(|it| it.dir.is_slow()) {
+            return false;
+        }
+        let Some(Appending { key, leader_epoch, .. }) = appending.take() else { return false };
+        drop(appending);
+        self.with(key, leader_epoch, |it| it.is_waiting = true);
+        true
+    }
+
+    /// The next fetch begins another session.
+    pub(super) fn forget_session(&self) {
+        self.has_missed.store(true, Ordering::Release);
     }
 
     /// Waits until something more to fetch has come than there was at [`Due::additions`].
@@ -149,10 +247,14 @@ impl Fetcher {
         let is_exceeded = throttle.is_exceeded(now_ms);
         let followed = self.followed.lock();
         let additions = self.additions.load(Ordering::Acquire);
-        let (mut wakes_at, mut is_empty) = (None::<u64>, true);
+        let (mut wakes_at, mut is_empty, mut is_waiting) = (None::<u64>, true, false);
         // What an offline directory has is fetched by the next process.
         let usable = followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok());
         let changes = session.next(usable.filter_map(|(key, it)| {
+            if it.is_waiting {
+                is_waiting = true;
+                return None;
+            }
             let Some(fetch) = it.follower.next_fetch(now_ms) else {
                 if let Some(at) = it.follower.retries_at() {
                     wakes_at = Some(wakes_at.map_or(at, |other| other.min(at)));
@@ -167,7 +269,7 @@ impl Fetcher {
             is_empty = false;
             Some((*key, Told { fetch, log_start: it.partition.log.log_start_offset() }))
         }));
-        Due { changes, is_empty, wakes_at, additions }
+        Due { changes, is_empty, is_waiting, wakes_at, additions }
     }
 
     /// The leader answers again.
@@ -186,7 +288,7 @@ impl Fetcher {
     }
 }
 
-/// Fetches for as long as it is polled.
+/// Fetches until somebody else does ([`Fetcher::take_over`]).
 pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let client_id: Arc<str> = format!("broker-{}-fetcher-0", broker.node_id).into();
     let mut connection: Connection = None;
@@ -195,12 +297,15 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     let mut turn = 0usize;
     let mut was_given_up = false;
     loop {
+        if fetcher.has_missed.swap(false, Ordering::AcqRel) {
+            session.lost();
+        }
         let now = broker.clock.monotonic_ms();
-        let Due { mut changes, is_empty, wakes_at, additions } =
+        let Due { mut changes, is_empty, is_waiting, wakes_at, additions } =
             fetcher.due(&mut session, &broker.shared.throttles.follower, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
-            if wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
+            if !is_waiting && wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
                 connection = None;
             }
             // What the leader was to forget is not told.
@@ -214,11 +319,11 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
             changes.named.rotate_left(first);
             turn = turn.wrapping_add(1);
         }
-        let may_interrupt = !was_given_up;
-        if was_given_up {
-            wakes_in = Some(
-                wakes_in.map_or(WAIT_AFTER_INTERRUPT_MS, |ms| ms.min(WAIT_AFTER_INTERRUPT_MS)),
-            );
+        // What waits for a disk is to be fetched again soon, which is not worth another connection.
+        let may_interrupt = !was_given_up && !is_waiting;
+        if !may_interrupt {
+            wakes_in =
+                Some(wakes_in.map_or(UNINTERRUPTED_WAIT_MS, |ms| ms.min(UNINTERRUPTED_WAIT_MS)));
         }
         was_given_up = false;
         let request = request(&broker, session.id_and_epoch(), changes, wakes_in);
@@ -247,7 +352,9 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
                     fetcher.recovered();
                 }
                 session.answered(response.session_id);
-                session = take(&broker, &fetcher, session, response, &mut connection).await;
+                if take(&broker, &fetcher, &session, response, &mut connection).await.is_break() {
+                    return;
+                }
             }
             // As after a restart of the leader, or when it needed the place for others: it is told everything at once.
             Ok(response) if is_of_session(response.error_code) && !session.is_full() => {
@@ -298,35 +405,18 @@ async fn connect<'a>(
     peer::connect(broker, leader, client_id, timeouts, held).await
 }
 
-/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Gives the session back.
+/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Breaks off where somebody else
+/// fetches meanwhile.
 async fn take(
     broker: &Arc<Broker>,
     fetcher: &Arc<Fetcher>,
-    session: Session,
+    session: &Session,
     response: FetchResponse,
     connection: &mut Connection,
-) -> Session {
-    if response.responses.is_empty() {
-        return session;
-    }
-    let session = Arc::new(session);
-    let work = {
-        let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
-        let session = Arc::clone(&session);
-        move || answer::take(&broker, &fetcher, &session, response)
-    };
-    let taken = tokio::task::spawn_blocking(work).await;
-    let mut session = Arc::unwrap_or_clone(session);
-    let Ok(Taken { mut to_find, is_whole }) = taken else {
-        broker.metrics.panics.add(1);
-        tracing::error!("what was fetched panicked; it is fetched again");
-        answer::failed(broker, fetcher, &session);
-        session.lost();
-        return session;
-    };
-    if !is_whole {
-        session.lost();
-    }
+) -> ControlFlow<()> {
+    let waited = fetcher.waiting.total();
+    let mut to_find = Vec::new();
+    answer::take(broker, fetcher, session, response, &mut to_find).await?;
     // Few: who is out of range begins anew.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
@@ -338,19 +428,13 @@ async fn take(
             Wanted::Latest => LeaderOffset::Latest(offset),
             Wanted::Earliest => LeaderOffset::Earliest(offset),
         });
-        let (served, fetching) = (Arc::clone(broker), Arc::clone(fetcher));
-        let work = move || answer::found(&served, &fetching, Found { key, leader_epoch, found });
-        match tokio::task::spawn_blocking(work).await {
-            Ok(next) => to_find.extend(next),
-            Err(_) => {
-                broker.metrics.panics.add(1);
-                tracing::error!(topic_id = %key.0, partition = key.1, leader = fetcher.leader,
-                    "what was found of the leader's log panicked; the partition is fetched again");
-                answer::give_up(broker, fetcher, key, leader_epoch);
-            }
-        }
+        to_find.extend(answer::found(broker, fetcher, Found { key, leader_epoch, found }));
     }
-    session
+    // What waited before stalls.
+    if fetcher.waiting.total() != waited {
+        fetcher.settle().await;
+    }
+    ControlFlow::Continue(())
 }
 
 /// What is to be known of a leader's log.

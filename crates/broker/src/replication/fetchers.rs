@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use thalweg_wire::Uuid;
+use tokio::sync::Notify;
 
 use super::fetcher::{Fetcher, run};
 use crate::broker::Broker;
@@ -54,10 +55,29 @@ const RESTART_PAUSE: Duration = Duration::from_secs(1);
 async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     loop {
         let fetching = run(Arc::clone(&broker), Arc::clone(&fetcher));
-        if CatchPanic(fetching).await.is_err() {
-            broker.metrics.panics.add(1);
-            fetcher.say(&"the fetcher panicked; it is started again");
+        if CatchPanic(fetching).await.is_ok() {
+            // Somebody else fetches.
+            return;
         }
+        broker.metrics.panics.add(1);
+        fetcher.say(&"the fetcher panicked; it is started again");
         tokio::time::sleep(RESTART_PAUSE).await;
+    }
+}
+
+/// Has others fetch what those would who are stuck in a write to a log, for as long as it is polled.
+pub(crate) async fn take_over_stuck(broker: Arc<Broker>) {
+    let stalled = Arc::new(Notify::new());
+    let heard = Arc::clone(&stalled);
+    broker.logs.stalls().on_stalled_write(move || heard.notify_one());
+    loop {
+        stalled.notified().await;
+        let stuck: Vec<Arc<Fetcher>> = {
+            let by_leader = broker.fetchers.by_leader.lock();
+            by_leader.values().filter(|fetcher| fetcher.take_over()).cloned().collect()
+        };
+        for fetcher in stuck {
+            broker.spawn_until_stopped(supervise(Arc::clone(&broker), fetcher));
+        }
     }
 }

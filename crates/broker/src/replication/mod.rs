@@ -1,6 +1,6 @@
 //! Replication between brokers, around the state machines of `thalweg_replication`: what leaders ask the controller
 //! for (`isr_changes`), what followers fetch (`fetchers`: which broker from whom, `fetcher`: one at a time,
-//! `answer`: what is done with what comes), whose fetches a new leader answers soon
+//! `answer`: what is done with what comes, `waiting`: what of that may wait for a disk), whose fetches a new leader answers soon
 //! (`short_polls`), and how fast replicas that are not in sync may catch up (`throttle`).
 
 mod answer;
@@ -9,8 +9,9 @@ mod fetchers;
 mod isr_changes;
 mod short_polls;
 mod throttle;
+mod waiting;
 
-pub(crate) use fetchers::Fetchers;
+pub(crate) use fetchers::{Fetchers, take_over_stuck};
 pub(crate) use isr_changes::{IsrChanges, run as ask_for_isrs};
 pub(crate) use short_polls::ShortPolls;
 pub(crate) use throttle::{ThrottledReplicas, Throttles, throttled_replicas};

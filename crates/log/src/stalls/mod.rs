@@ -5,15 +5,23 @@
 pub(crate) mod pace;
 mod watch;
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
 /// How many directories of a manager stall, as [`crate::stalls::pace`] sees it.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub struct Stalls {
     state: Mutex<State>,
     changed: Condvar,
+    listener: OnceLock<Box<dyn Fn() + Send + Sync>>,
+}
+
+impl std::fmt::Debug for Stalls {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Stalls").field("state", &self.state).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
@@ -26,6 +34,19 @@ impl Stalls {
     pub(crate) fn begin(&self) {
         self.state.lock().slow += 1;
         self.changed.notify_all();
+    }
+
+    /// A write was seen that does not come back.
+    pub(crate) fn seen(&self) {
+        if let Some(listener) = self.listener.get() {
+            listener();
+        }
+    }
+
+    /// Calls `listener` for every write that does not come back, every few milliseconds until it does. It must not wait,
+    /// nor panic: the thread that calls it looks after all disks. There is one; says whether it is this one.
+    pub fn on_stalled_write(&self, listener: impl Fn() + Send + Sync + 'static) -> bool {
+        self.listener.set(Box::new(listener)).is_ok()
     }
 
     pub(crate) fn end(&self) {
@@ -66,8 +87,24 @@ impl Stalls {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
 
     use super::*;
+
+    #[test]
+    fn one_listener_hears_of_every_write_that_does_not_come_back() {
+        let stalls = Stalls::default();
+        stalls.seen();
+        let heard = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&heard);
+        assert!(stalls.on_stalled_write(move || {
+            count.fetch_add(1, Ordering::Relaxed);
+        }));
+        assert!(!stalls.on_stalled_write(|| {}));
+        stalls.seen();
+        stalls.seen();
+        assert_eq!(heard.load(Ordering::Relaxed), 2);
+    }
 
     #[test]
     fn sleepers_wake_for_stalls_and_at_the_end() {

@@ -129,6 +129,7 @@ impl Pace {
             tracing::warn!(dir = %self.path.display(),
                 "appends to this log directory stall; they wait for a thread of their own");
         }
+        self.gate.stalls.seen();
     }
 
     /// No stall was seen for `quiet` ticks: appends are written inline again.
