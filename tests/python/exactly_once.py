@@ -259,11 +259,12 @@ def main():
             "seed": options.seed, "minutes": options.minutes, "faults": dict(faults), "records": sum(writer.sent),
             "transactions": dict(counts), "violations": 0,
         }  # fmt: skip
+        print(f"pass exactly_once.copied-once {chaos.millis(began)} # {sum(faults.values())} faults", flush=True)
         print("exactly once:", json.dumps(result), flush=True)
     except Exception as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())
-        seconds = time.monotonic() - began
-        print(f"fail exactly-once {seconds:.0f} s: seed {options.seed}: {why[:2000]}; see {cluster.scratch}", flush=True)
+        what = f"seed {options.seed}: {why[:2000]}; see {cluster.scratch}"
+        print(f"fail exactly_once.run {chaos.millis(began)}: {what}", flush=True)
         traceback.print_exc()
         return 1
     finally:

@@ -1,6 +1,6 @@
 //! A cluster of Java's controllers and brokers and of Thalweg's, whose brokers fail while clients write
 //! (`tests/python/chaos.py`): half a minute within the client suites, as long as is wanted by command. The same while
-//! records are copied in transactions (`tests/python/exactly_once.py`), by command.
+//! records are copied in transactions (`tests/python/exactly_once.py`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -16,7 +16,7 @@ pub struct Brokers {
 
 /// Those of the client suites.
 pub const MIXED: Brokers = Brokers { java: 1, thalweg: 2 };
-/// How long they fail there.
+/// How long they fail there, in each of the two suites.
 pub const SHORT_MINUTES: &str = "0.6";
 
 /// The suite's program, for one seed.
@@ -32,6 +32,17 @@ pub fn command(
     command.args(["--java", &brokers.java.to_string()]);
     command.args(["--thalweg", &brokers.thalweg.to_string()]);
     command
+}
+
+/// The program of the suite that copies records in transactions, for one seed.
+pub fn exactly_once(
+    tools: &Tools,
+    binary: &Path,
+    scratch: &Path,
+    seed: u64,
+    minutes: &str,
+) -> Command {
+    program(tools, "exactly_once", binary, scratch, seed, minutes)
 }
 
 fn program(
@@ -67,7 +78,7 @@ pub fn run(
 pub fn transactions(tools: &Tools, binary: &Path, minutes: &str, seed: u64) -> Result<(), String> {
     let scratch = tools.root.join("target/exactly-once");
     setup::remove(&scratch)?;
-    finish(tools, program(tools, "exactly_once", binary, &scratch, seed, minutes), seed)
+    finish(tools, exactly_once(tools, binary, &scratch, seed, minutes), seed)
 }
 
 fn finish(tools: &Tools, mut command: Command, seed: u64) -> Result<(), String> {

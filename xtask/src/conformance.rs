@@ -103,7 +103,8 @@ const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "t
 const OTHERS: [&str; 7] =
     ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 6] = ["kill", "kills", "handover", "chaos", "rolling", "installations"];
+const OWN_BROKERS: [&str; 7] =
+    ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "rolling"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
@@ -221,7 +222,7 @@ impl Plan {
         let asked = self.suites.iter().any(|name| name == suite);
         match suite {
             // A handover needs both, and starts Kafka itself.
-            "handover" | "chaos" | "rolling" | "installations" => {
+            "handover" | "chaos" | "exactly_once" | "rolling" | "installations" => {
                 target == Target::Thalweg && (asked || self.suites.is_empty())
             }
             // It also looks into directories, and asks for what Kafka does not promise.
@@ -250,7 +251,9 @@ impl Plan {
                 self.wants(target, suite)
                     && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
-            "kills" | "handover" | "chaos" | "rolling" | "directory" => self.wants(target, suite),
+            "kills" | "handover" | "chaos" | "exactly_once" | "rolling" | "directory" => {
+                self.wants(target, suite)
+            }
             "installations" => {
                 let chosen = name.split('.').next().unwrap_or_default();
                 self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
@@ -307,6 +310,16 @@ fn on_target(
             follow(command, "directory", target, scratch, tally);
         }
     }
+    // Two lanes here, too: most of the time they wait for what starts, and for sessions that end.
+    std::thread::scope(|scope| {
+        scope.spawn(|| directories(tools, plan, target, scratch, tally));
+        clusters(tools, plan, target, scratch, tally);
+    });
+    Ok(transcript)
+}
+
+/// Suites of single brokers that are killed, and of directories that are taken over.
+fn directories(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
     if plan.wants(target, "kill") {
         kill(tools, plan, target, scratch, tally);
     }
@@ -317,24 +330,36 @@ fn on_target(
     if plan.wants(target, "handover") {
         handover(tools, plan, scratch, tally);
     }
-    if plan.wants(target, "chaos") {
-        let (place, minutes) = (scratch.join("chaos"), chaos::SHORT_MINUTES);
-        let command = chaos::command(tools, &plan.binary, &place, plan.seed, chaos::MIXED, minutes);
-        follow(command, "chaos", target, scratch, tally);
-    }
-    if plan.wants(target, "rolling") {
-        let place = scratch.join("rolling");
-        let command = rolling::command(tools, &plan.binary, &place, plan.seed, &rolling::SHORT);
-        follow(command, "rolling", target, scratch, tally);
-    }
     if plan.wants(target, "installations") {
         let (cases, place) = (&plan.installations, scratch.join("installations"));
-        fs::create_dir_all(&place).map_err(|e| format!("{}: {e}", place.display()))?;
+        if let Err(why) = fs::create_dir_all(&place) {
+            let why = format!("{}: {why}", place.display());
+            return record(tally, "installations", Some(&why), target);
+        }
         let command = installations::command(tools, &plan.binary, &place, cases);
         let seconds_max = installations::CASE_SECONDS_MAX * cases.len() as u64;
         follow_for(command, "installations", target, scratch, tally, seconds_max);
     }
-    Ok(transcript)
+}
+
+/// Suites of clusters whose brokers fail, or go and come back.
+fn clusters(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
+    let (binary, seed, minutes) = (&plan.binary, plan.seed, chaos::SHORT_MINUTES);
+    if plan.wants(target, "chaos") {
+        let place = scratch.join("chaos");
+        let command = chaos::command(tools, binary, &place, seed, chaos::MIXED, minutes);
+        follow(command, "chaos", target, scratch, tally);
+    }
+    if plan.wants(target, "exactly_once") {
+        let place = scratch.join("exactly_once");
+        let command = chaos::exactly_once(tools, binary, &place, seed, minutes);
+        follow(command, "exactly_once", target, scratch, tally);
+    }
+    if plan.wants(target, "rolling") {
+        let place = scratch.join("rolling");
+        let command = rolling::command(tools, binary, &place, seed, &rolling::SHORT);
+        follow(command, "rolling", target, scratch, tally);
+    }
 }
 
 /// What a suite needs to run against one broker.

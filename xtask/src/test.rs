@@ -164,12 +164,20 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
             Ok(())
         });
     }
+    // The short form, which looks at no memory, mostly waits: beside what needs processors.
+    let soaking = binary.clone().filter(|_| form != Form::Full).map(|binary| {
+        let root = root.to_path_buf();
+        std::thread::spawn(move || soak::run(&root, &binary, form.soak_minutes()))
+    });
     steps.run("cores", || machines::run(CORES, &tools, form.core_seeds(), seed, None));
     steps.run("groups", || machines::run(GROUPS, &tools, form.group_seeds(), seed, None));
     steps.run("cluster", || machines::run(CLUSTER, &tools, form.cluster_seeds(), seed, None));
     if let Some(binary) = binary {
         // Without minutes: one kill, one clean stop.
-        steps.run("soak", || soak::run(root, &binary, form.soak_minutes()));
+        steps.run("soak", || match soaking {
+            Some(soaking) => soaking.join().map_err(|_| "it panicked")?,
+            None => soak::run(root, &binary, form.soak_minutes()),
+        });
         if form == Form::Full {
             // One seed of it is among the client suites.
             steps.run("kills", || kills::run(&tools, &binary, form.soak_minutes(), seed));

@@ -37,6 +37,8 @@ mod replication;
 mod settings;
 mod spare_worker;
 mod start;
+#[cfg(test)]
+mod testing;
 mod topic_settings;
 mod topics;
 mod transactions;

@@ -63,6 +63,12 @@ impl Coordinator {
         Coordinator { id, waiting: Mutex::default(), added: Notify::new() }
     }
 
+    /// How many questions wait for the request in flight.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.waiting.lock().by_transaction.len()
+    }
+
     /// Has a question asked.
     pub(super) fn add(
         self: &Arc<Self>,

@@ -9,6 +9,8 @@
 
 mod coordinator;
 mod question;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
