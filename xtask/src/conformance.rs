@@ -318,8 +318,8 @@ fn on_target(
         handover(tools, plan, scratch, tally);
     }
     if plan.wants(target, "chaos") {
-        let (place, minutes) = (scratch.join("chaos"), chaos::SHORT_MINUTES);
-        let command = chaos::command(tools, &plan.binary, &place, plan.seed, chaos::MIXED, minutes);
+        let (place, faults) = (scratch.join("chaos"), chaos::SHORT);
+        let command = chaos::command(tools, &plan.binary, &place, plan.seed, chaos::MIXED, faults);
         follow(command, "chaos", target, scratch, tally);
     }
     if plan.wants(target, "rolling") {
