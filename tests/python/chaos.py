@@ -199,14 +199,18 @@ class Cluster:
         return True
 
     def stop(self):
-        for node in [*self.brokers, self.controller]:
-            if node.is_running():
-                node.signal(signal.SIGCONT)
-                node.process.kill()
-                node.process.wait()
+        # Who interrupts once more would leave the rest behind.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in [signal.SIGINT, signal.SIGTERM]}
+        running = [node.process for node in [*self.brokers, self.controller] if node.is_running()]
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
         for part in [self.network, self.disks]:
             if part:
                 part.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Writer(threading.Thread):
