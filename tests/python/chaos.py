@@ -1,13 +1,16 @@
-"""A cluster whose brokers are killed, stopped for seconds and restarted while clients write to it: Java's
-controllers, Java's brokers and Thalweg's.
+"""A cluster in which things fail while clients write to it: Java's controllers, Java's brokers and Thalweg's.
 
     chaos.py --binary THALWEG --jars FOLDER --scratch FOLDER [--java N] [--thalweg N] [--minutes N] [--seed N]
+             [--faults process,network,disk]
+
+Brokers are killed, stopped for seconds and restarted; what one process sends to another one is lost or late;
+the disk of one is full, or does not answer (`faults.py`). All kinds of faults that the machine permits come, if none are named.
 
 Every record is unique, and the producers know which were acknowledged by all in-sync replicas. In the end all
 brokers live, and it must hold: what was acknowledged is there, once, at the offset that was acknowledged; no record is
 there twice; each producer's records of a partition are in their order; what a consumer read meanwhile is what is
-there; all replicas have the same bytes; the last faults are followed by progress. Nobody is brought down while
-another one is: two in-sync replicas always live.
+there; all replicas have the same bytes; each fault is followed by progress in every partition. A leader that is cut off
+from its followers acknowledges nothing meanwhile. One thing fails at a time: two in-sync replicas always live.
 
 The seed decides the schedule, not how far the writers get meanwhile.
 """
@@ -28,8 +31,10 @@ import traceback
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
+from faults import SESSION_SECONDS, SETTLE_SECONDS, Faults, permitted
 from ports import free
 from suite import check, eventually, same
+from zombie import DirectWriter
 
 CLUSTER = "thalwegChaosClusterAAA"
 CONTROLLER = 100
@@ -50,10 +55,6 @@ SETTINGS = {
     "num.io.threads": 3,
 }
 START_SECONDS = 90
-# A little more than broker.session.timeout.ms.
-SESSION_SECONDS = 3.5
-SETTLE_SECONDS = 120
-WAYS = ["kill"] * 3 + ["stop"] * 2 + ["term"] * 2 + ["move"]
 
 
 class Node:
@@ -61,14 +62,15 @@ class Node:
 
     def __init__(self, cluster, node_id, kind):
         self.cluster, self.id, self.kind = cluster, node_id, kind
-        self.dir = cluster.scratch / f"node-{node_id}"
+        self.dir = cluster.disks.dir(node_id) if cluster.has_disk(node_id) else cluster.scratch / f"node-{node_id}"
+        self.host = cluster.network.host(node_id) if cluster.network else "127.0.0.1"
         self.port = free()
         self.process = None
         self.log = (cluster.scratch / f"node-{node_id}.log").open("ab")
 
     @property
     def address(self):
-        return f"127.0.0.1:{self.port}"
+        return f"{self.host}:{self.port}"
 
     def log_dirs(self):
         return [self.dir]
@@ -100,6 +102,8 @@ class Node:
             command = self.cluster.java_command(["kafka.Kafka", str(self.config)], 256)
         else:
             command = [self.cluster.binary, "serve", "--config", str(self.config)]
+        if self.cluster.network:
+            command = self.cluster.network.command(self.id, command)
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
 
     def signal(self, number):
@@ -120,16 +124,25 @@ class Node:
 
 
 class Cluster:
-    def __init__(self, options):
+    def __init__(self, options, suite=None):
+        """Of a suite, what `options.faults` asks for is made ready: each process has an address of its own, where the
+        network is to fail; without that all have the loopback's."""
         self.binary, self.jars = options.binary, options.jars
         self.scratch = pathlib.Path(options.scratch).absolute()
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        self.controller = Node(self, CONTROLLER, "java")
+        controller, *brokers = ids = [CONTROLLER, *range(1, options.java + options.thalweg + 1)]
+        self.kinds, self.network, self.disks = [], None, None
+        if suite:
+            self.kinds, self.network, self.disks = permitted(suite, options, ids, self.scratch)
+        self.controller = Node(self, controller, "java")
         kinds = ["java"] * options.java + ["thalweg"] * options.thalweg
-        self.brokers = [self.broker(at + 1, kind) for at, kind in enumerate(kinds)]
+        self.brokers = [self.broker(node_id, kind) for node_id, kind in zip(brokers, kinds)]
         self.replicas = min(3, len(self.brokers))
         self.bootstrap = ",".join(node.address for node in self.brokers)
+
+    def has_disk(self, node_id):
+        return self.disks is not None and node_id != CONTROLLER
 
     def broker(self, node_id, kind):
         return Node(self, node_id, kind)
@@ -186,11 +199,18 @@ class Cluster:
         return True
 
     def stop(self):
-        for node in [*self.brokers, self.controller]:
-            if node.is_running():
-                node.signal(signal.SIGCONT)
-                node.process.kill()
-                node.process.wait()
+        # Who interrupts once more would leave the rest behind.
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in [signal.SIGINT, signal.SIGTERM]}
+        running = [node.process for node in [*self.brokers, self.controller] if node.is_running()]
+        for process in running:
+            process.kill()
+        for process in running:
+            process.wait()
+        for part in [self.network, self.disks]:
+            if part:
+                part.close()
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 class Writer(threading.Thread):
@@ -292,26 +312,6 @@ def reader(cluster, group):
     })  # fmt: skip
 
 
-def bring_down(cluster, rng, way):
-    """One broker fails in one way, and is back at the end of this. Says whether it did."""
-    node = rng.choice(cluster.brokers)
-    check(node.is_running(), f"{node.kind} {node.id} has ended by itself: see {node.log.name}")
-    print(f"chaos: {way} {node.kind} {node.id}", flush=True)
-    if way == "move":
-        return cluster.elect()
-    if way == "stop":
-        node.signal(signal.SIGSTOP)
-        time.sleep(rng.uniform(0.5, 6))
-        node.signal(signal.SIGCONT)
-        return True
-    node.end(signal.SIGKILL if way == "kill" else signal.SIGTERM, 60)
-    time.sleep(rng.uniform(0, 4))
-    node.start()
-    # Until its session is over the metadata may not say that it was away. The next one fails when it has come back.
-    time.sleep(SESSION_SECONDS)
-    return True
-
-
 def read_all(cluster):
     """Every record of the topic by partition: offset and value."""
     consumer = reader(cluster, "reader")
@@ -398,31 +398,28 @@ def main():
     parser.add_argument("--thalweg", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", metavar="KIND,KIND")
     options = parser.parse_args()
-    rng = random.Random(options.seed)
-    cluster = Cluster(options)
-    ways, faults = [], collections.Counter()
+    # Who ends this ends the processes of the cluster, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     began = time.monotonic()
+    cluster = Cluster(options, "chaos")
     try:
         cluster.start()
         writers = [Writer(cluster, f"w{at}", options.seed + at) for at in range(PRODUCERS)]
         along = Reader(cluster)
         for thread in [*writers, along]:
             thread.start()
+
+        def progress():
+            return [sum(len(writer.acknowledged[partition]) for writer in writers) for partition in range(PARTITIONS)]
+
+        faults = Faults(cluster, random.Random(options.seed), cluster.brokers, progress, DirectWriter(TOPIC))
         end = time.monotonic() + 60 * options.minutes
         while time.monotonic() < end:
-            time.sleep(rng.uniform(0.5, 3))
-            ways = ways or rng.sample(WAYS, len(WAYS))
-            way = ways.pop()
-            faults[way] += bring_down(cluster, rng, way)
-            for node in cluster.brokers:
-                check(node.is_running(), f"{node.kind} {node.id} has ended by itself: see {node.log.name}")
-            # Two replicas are to be in sync before the next one fails.
-            eventually("all replicas in sync again", SETTLE_SECONDS, cluster.in_sync)
+            faults.one()
             check(all(thread.is_alive() for thread in [*writers, along]), "a client has ended")
         faulty_ms = millis(began)
-        before = sum(writer.count() for writer in writers)
-        eventually("progress after the last fault", SETTLE_SECONDS, lambda: sum(w.count() for w in writers) > before)
         for writer in writers:
             writer.finish()
         refused = [failure for writer in writers for failure in writer.failed]
@@ -431,15 +428,16 @@ def main():
         found = read_all(cluster)
         verify(found, writers)
         along.finish(found)
-        print(f"pass chaos.acknowledged-once {faulty_ms} # {sum(faults.values())} faults", flush=True)
+        print(f"pass chaos.acknowledged-once {faulty_ms} # {sum(faults.counts.values())} faults", flush=True)
         compare(cluster)
         print(f"pass chaos.same-bytes {millis(began) - faulty_ms}", flush=True)
+        faults.tell_kinds("chaos")
         result = {
             "seed": options.seed,
             "java": options.java,
             "thalweg": options.thalweg,
             "minutes": options.minutes,
-            "faults": dict(faults),
+            **faults.result(),
             "acknowledged": sum(writer.count() for writer in writers),
             "read": sum(len(records) for records in found.values()),
             "violations": 0,

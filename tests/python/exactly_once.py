@@ -1,10 +1,11 @@
 """Records copied exactly once from topic to topic, while brokers of both makes fail.
 
     exactly_once.py --binary THALWEG --jars FOLDER --scratch FOLDER [--minutes N] [--seed N]
+                    [--faults process,network,disk]
 
 Copiers of a group read what a producer writes, and write it in transactions, with their offsets (KIP-447). Some of
 their transactions they abort themselves. Partitions and groups are of Thalweg's brokers, which fail meanwhile; the
-coordinator of the transactions is a Java broker, which stays. At the end readers of committed records find every record
+coordinator of the transactions is a Java broker, which stays, but may not be reached for a while. At the end readers of committed records find every record
 once, in order, in the partition that it came from.
 """
 
@@ -13,6 +14,7 @@ import collections
 import json
 import random
 import shutil
+import signal
 import sys
 import threading
 import time
@@ -23,6 +25,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import chaos
 from chaos import SETTLE_SECONDS, check, eventually, same
+from faults import Faults
 
 JAVA, THALWEG = 1, 2
 PARTITIONS = 4
@@ -31,6 +34,7 @@ COPIERS = 2
 ABORTED = 15
 BATCH = 200
 RATE = 500
+chaos.TOPIC, chaos.PARTITIONS = "in", PARTITIONS
 chaos.SETTINGS |= {
     # Its topic is made before Thalweg's brokers are there, which do not coordinate.
     "transaction.state.log.replication.factor": 1,
@@ -69,10 +73,6 @@ class Cluster(chaos.Cluster):
             for name in ["in", "out"]
         )
 
-    def elect(self):
-        chaos.TOPIC, chaos.PARTITIONS = "in", PARTITIONS
-        return super().elect()
-
 
 class Writer(threading.Thread):
     """Writes numbers to every partition, each once."""
@@ -83,6 +83,7 @@ class Writer(threading.Thread):
             "bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "message.timeout.ms": 300_000,
         })  # fmt: skip
         self.sent = [0] * PARTITIONS
+        self.arrived = [0] * PARTITIONS
         self.failed = []
         self.is_over = threading.Event()
 
@@ -93,9 +94,11 @@ class Writer(threading.Thread):
                 self.sent[partition] += 1
             self.producer.poll(0)
 
-    def delivered(self, error, _):
+    def delivered(self, error, message):
         if error is not None:
             self.failed.append(error)
+        else:
+            self.arrived[message.partition()] += 1
 
     def finish(self):
         self.is_over.set()
@@ -216,27 +219,24 @@ def main():
         parser.add_argument(name, required=True)
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--faults", metavar="KIND,KIND")
     options = parser.parse_args()
     options.java, options.thalweg = JAVA, THALWEG
-    rng = random.Random(options.seed)
-    cluster = Cluster(options)
-    faults = collections.Counter()
+    # Who ends this ends the processes of the cluster, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     began = time.monotonic()
+    cluster = Cluster(options, "exactly-once")
     try:
         cluster.start()
         writer = Writer(cluster)
         copiers = [Copier(cluster, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
         for thread in [writer, *copiers]:
             thread.start()
-        fallible = argparse.Namespace(brokers=cluster.brokers[JAVA:], elect=cluster.elect)
+        rng, fallible = random.Random(options.seed), cluster.brokers[JAVA:]
+        faults = Faults(cluster, rng, fallible, lambda: list(writer.arrived))
         end = time.monotonic() + 60 * options.minutes
-        ways = []
         while time.monotonic() < end:
-            time.sleep(rng.uniform(0.5, 3))
-            ways = ways or rng.sample(chaos.WAYS, len(chaos.WAYS))
-            way = ways.pop()
-            faults[way] += chaos.bring_down(fallible, rng, way)
-            eventually("all replicas in sync again", SETTLE_SECONDS, cluster.in_sync)
+            faults.one()
             check(writer.is_alive(), "the writer has ended")
             for copier in copiers:
                 check(copier.is_alive(), f"{copier.name} has ended: {copier.broken}")
@@ -256,10 +256,11 @@ def main():
             same(f"values of partition {partition}", list(range(writer.sent[partition])), values)
         counts = sum((copier.counts for copier in copiers), collections.Counter())
         result = {
-            "seed": options.seed, "minutes": options.minutes, "faults": dict(faults), "records": sum(writer.sent),
+            "seed": options.seed, "minutes": options.minutes, **faults.result(), "records": sum(writer.sent),
             "transactions": dict(counts), "violations": 0,
         }  # fmt: skip
-        print(f"pass exactly_once.copied-once {chaos.millis(began)} # {sum(faults.values())} faults", flush=True)
+        faults.tell_kinds("exactly_once")
+        print(f"pass exactly_once.copied-once {chaos.millis(began)} # {sum(faults.counts.values())} faults", flush=True)
         print("exactly once:", json.dumps(result), flush=True)
     except Exception as error:
         why = " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,5 +1,5 @@
-//! A cluster of Java's controllers and brokers and of Thalweg's, whose brokers fail while clients write
-//! (`tests/python/chaos.py`): half a minute within the client suites, as long as is wanted by command. The same while
+//! A cluster of Java's controllers and brokers and of Thalweg's, in which processes, network and disks fail while clients
+//! write (`tests/python/chaos.py`): a minute within the client suites, as long as is wanted by command. The same while
 //! records are copied in transactions (`tests/python/exactly_once.py`).
 
 use std::path::Path;
@@ -14,10 +14,58 @@ pub struct Brokers {
     pub thalweg: u32,
 }
 
+/// As many have addresses in the network of a run.
+pub const BROKERS_MAX: u32 = 200;
 /// Those of the client suites.
 pub const MIXED: Brokers = Brokers { java: 1, thalweg: 2 };
-/// How long they fail there, in each of the two suites.
-pub const SHORT_MINUTES: &str = "0.6";
+/// What may fail.
+const KINDS: [&str; 3] = ["process", "network", "disk"];
+
+/// How long something fails, and what.
+#[derive(Clone, Copy, Debug)]
+pub struct Faults<'a> {
+    pub minutes: &'a str,
+    /// Kinds of `KINDS`, with commas; all that the machine permits if none are named.
+    pub kinds: Option<&'a str>,
+}
+
+/// What fails within the client suites.
+pub const SHORT: Faults<'static> = Faults { minutes: "1", kinds: None };
+/// The same while records are copied in transactions.
+pub const SHORT_TRANSACTIONS: Faults<'static> = Faults { minutes: "0.6", kinds: Some("process") };
+
+impl<'a> Faults<'a> {
+    /// What a command's options say; `rest` takes those that it does not know.
+    pub fn parse(
+        what: &str,
+        minutes: &'a str,
+        args: &[&'a str],
+        mut rest: impl FnMut(&str, &str) -> Result<bool, String>,
+    ) -> Result<Self, String> {
+        let mut faults = Self { minutes, kinds: None };
+        for pair in args.chunks(2) {
+            let [name, value] = pair else {
+                return Err(format!("{what}: {} has no value", pair[0]));
+            };
+            match *name {
+                "--minutes" => faults.minutes = value,
+                "--faults" => faults.kinds = Some(value),
+                _ if rest(name, value)? => {}
+                _ => return Err(format!("{what}: there is no {name}")),
+            }
+        }
+        match faults.minutes.parse::<f64>() {
+            Ok(minutes) if minutes.is_finite() && minutes >= 0.0 => {}
+            _ => return Err(format!("{what}: {} is no number of minutes", faults.minutes)),
+        }
+        let unknown = |kind: &&str| !KINDS.contains(kind);
+        if let Some(kind) = faults.kinds.and_then(|kinds| kinds.split(',').find(unknown)) {
+            let known = KINDS.join(", ");
+            return Err(format!("{what}: there are no faults of {kind:?}; there are {known}"));
+        }
+        Ok(faults)
+    }
+}
 
 /// The suite's program, for one seed.
 pub fn command(
@@ -26,9 +74,9 @@ pub fn command(
     scratch: &Path,
     seed: u64,
     brokers: Brokers,
-    minutes: &str,
+    faults: Faults<'_>,
 ) -> Command {
-    let mut command = program(tools, "chaos", binary, scratch, seed, minutes);
+    let mut command = program(tools, "chaos", binary, scratch, seed, faults);
     command.args(["--java", &brokers.java.to_string()]);
     command.args(["--thalweg", &brokers.thalweg.to_string()]);
     command
@@ -40,9 +88,9 @@ pub fn exactly_once(
     binary: &Path,
     scratch: &Path,
     seed: u64,
-    minutes: &str,
+    faults: Faults<'_>,
 ) -> Command {
-    program(tools, "exactly_once", binary, scratch, seed, minutes)
+    program(tools, "exactly_once", binary, scratch, seed, faults)
 }
 
 fn program(
@@ -51,34 +99,42 @@ fn program(
     binary: &Path,
     scratch: &Path,
     seed: u64,
-    minutes: &str,
+    faults: Faults<'_>,
 ) -> Command {
     let mut command = Command::new(&tools.python);
     command.arg(tools.root.join(format!("tests/python/{name}.py")));
     command.arg("--binary").arg(binary).arg("--jars").arg(&tools.jars);
     command.arg("--scratch").arg(scratch).args(["--seed", &seed.to_string()]);
-    command.args(["--minutes", minutes]);
+    command.args(["--minutes", faults.minutes]);
+    if let Some(kinds) = faults.kinds {
+        command.args(["--faults", kinds]);
+    }
     command
 }
 
-/// Runs one seed for so many minutes.
+/// Runs one seed.
 pub fn run(
     tools: &Tools,
     binary: &Path,
-    minutes: &str,
+    faults: Faults<'_>,
     seed: u64,
     brokers: Brokers,
 ) -> Result<(), String> {
     let scratch = tools.root.join("target/chaos");
     setup::remove(&scratch)?;
-    finish(tools, command(tools, binary, &scratch, seed, brokers, minutes), seed)
+    finish(tools, command(tools, binary, &scratch, seed, brokers, faults), seed)
 }
 
-/// Copies records in transactions for so many minutes, with one seed.
-pub fn transactions(tools: &Tools, binary: &Path, minutes: &str, seed: u64) -> Result<(), String> {
+/// Copies records in transactions, with one seed.
+pub fn transactions(
+    tools: &Tools,
+    binary: &Path,
+    faults: Faults<'_>,
+    seed: u64,
+) -> Result<(), String> {
     let scratch = tools.root.join("target/exactly-once");
     setup::remove(&scratch)?;
-    finish(tools, exactly_once(tools, binary, &scratch, seed, minutes), seed)
+    finish(tools, exactly_once(tools, binary, &scratch, seed, faults), seed)
 }
 
 fn finish(tools: &Tools, mut command: Command, seed: u64) -> Result<(), String> {

@@ -344,15 +344,15 @@ fn directories(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally
 
 /// Suites of clusters whose brokers fail, or go and come back.
 fn clusters(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
-    let (binary, seed, minutes) = (&plan.binary, plan.seed, chaos::SHORT_MINUTES);
+    let (binary, seed) = (&plan.binary, plan.seed);
     if plan.wants(target, "chaos") {
         let place = scratch.join("chaos");
-        let command = chaos::command(tools, binary, &place, seed, chaos::MIXED, minutes);
+        let command = chaos::command(tools, binary, &place, seed, chaos::MIXED, chaos::SHORT);
         follow(command, "chaos", target, scratch, tally);
     }
     if plan.wants(target, "exactly_once") {
         let place = scratch.join("exactly_once");
-        let command = chaos::exactly_once(tools, binary, &place, seed, minutes);
+        let command = chaos::exactly_once(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS);
         follow(command, "exactly_once", target, scratch, tally);
     }
     if plan.wants(target, "rolling") {

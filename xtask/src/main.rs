@@ -47,8 +47,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak cluster [SEEDS [FILE]] the same of replication: a partition on brokers that fail
-  chaos [--minutes N] [--java N] [--thalweg N]
-                            a cluster of both makes whose brokers fail while clients write [60, 1, 2];
+  chaos [--minutes N] [--java N] [--thalweg N] [--faults process,network,disk]
+                            a cluster of both makes in which processes, the network between them and disks
+                            fail while clients write [60, 1, 2, all that the machine permits];
                             THALWEG_SEED_BASE=N runs a seed again
   rolling [--brokers MAKE,MAKE,MAKE] [--plan restart|there-and-back|STEPS] [--out FILE]
                             brokers of a cluster under load go and come back one by one, on the same
@@ -56,8 +57,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             BROKER[!][=MAKE], ! for kill -9
   cluster up [--controllers N] [--java N] [--thalweg N]|status|down
                             a cluster on this machine to look at, with Kafka's controllers [3, 0, 3]
-  soak transactions [MINUTES]
-                            records copied exactly once by transactions while brokers of a cluster fail [10];
+  soak transactions [MINUTES] [--faults process,network,disk]
+                            records copied exactly once by transactions while the same fails [10];
                             THALWEG_SEED_BASE=N runs a seed again
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
@@ -104,8 +105,7 @@ fn main() -> ExitCode {
         ["cluster", "down"] => cluster::down(&root),
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
-        ["soak", "transactions"] => transactions(&root, "10"),
-        ["soak", "transactions", minutes] => transactions(&root, minutes),
+        ["soak", "transactions", rest @ ..] => transactions(&root, rest),
         ["soak", "mixed"] => mixed(&root, "1"),
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak"] => soak(&root, "60"),
@@ -200,27 +200,27 @@ fn rolling(root: &Path, args: &[&str]) -> Result<(), String> {
     rolling::run(&tools, &test::build(&tools)?, test::seed_of_commit(root)?, args)
 }
 
-/// Pairs of `--minutes`, `--java`, `--thalweg` and a number.
+/// Pairs of `--java`, `--thalweg` and a number, and what `chaos::Faults` knows.
 fn chaos(root: &Path, args: &[&str]) -> Result<(), String> {
-    let (mut minutes, mut brokers) = ("60", chaos::MIXED);
-    for pair in args.chunks(2) {
-        let [name, value] = pair else { return Err(format!("chaos: {} has no value", pair[0])) };
-        let number = || value.parse().map_err(|e| format!("chaos: {name}: {e}"));
-        match *name {
-            "--minutes" => {
-                value.parse::<f64>().map_err(|e| format!("chaos: {name}: {e}"))?;
-                minutes = value;
-            }
-            "--java" => brokers.java = number()?,
-            "--thalweg" => brokers.thalweg = number()?,
-            _ => return Err(format!("chaos: there is no {name}")),
-        }
-    }
-    if brokers.java.saturating_add(brokers.thalweg) < 3 {
+    let mut brokers = chaos::MIXED;
+    let faults = chaos::Faults::parse("chaos", "60", args, |name, value| {
+        let count = match name {
+            "--java" => &mut brokers.java,
+            "--thalweg" => &mut brokers.thalweg,
+            _ => return Ok(false),
+        };
+        *count = value.parse().map_err(|e| format!("chaos: {name}: {e}"))?;
+        Ok(true)
+    })?;
+    let count = brokers.java.saturating_add(brokers.thalweg);
+    if count < 3 {
         return Err("chaos: three replicas need three brokers".into());
     }
+    if count > chaos::BROKERS_MAX {
+        return Err(format!("chaos: {} brokers at most", chaos::BROKERS_MAX));
+    }
     let tools = setup::run(root)?;
-    chaos::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?, brokers)
+    chaos::run(&tools, &test::build(&tools)?, faults, test::seed_of_commit(root)?, brokers)
 }
 
 /// Pairs of `--controllers`, `--java`, `--thalweg` and a number.
@@ -246,10 +246,15 @@ fn kills(root: &Path, minutes: &str) -> Result<(), String> {
     kills::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
-fn transactions(root: &Path, minutes: &str) -> Result<(), String> {
-    minutes.parse::<f64>().map_err(|e| format!("soak transactions: {e}"))?;
+/// The minutes, if they are told, and what `chaos::Faults` knows.
+fn transactions(root: &Path, args: &[&str]) -> Result<(), String> {
+    let (minutes, args) = match args {
+        [minutes, rest @ ..] if !minutes.starts_with("--") => (*minutes, rest),
+        _ => ("10", args),
+    };
+    let faults = chaos::Faults::parse("soak transactions", minutes, args, |_, _| Ok(false))?;
     let tools = setup::run(root)?;
-    chaos::transactions(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+    chaos::transactions(&tools, &test::build(&tools)?, faults, test::seed_of_commit(root)?)
 }
 
 fn mixed(root: &Path, minutes: &str) -> Result<(), String> {
@@ -313,6 +318,11 @@ mod tests {
     #[test]
     fn the_program_that_puts_faults_in_takes_them_back() {
         passes("mutations_test.py");
+    }
+
+    #[test]
+    fn the_switch_between_the_processes_of_a_cluster_keeps_its_rules() {
+        passes("network_test.py");
     }
 
     #[test]
