@@ -177,6 +177,8 @@ class Cluster:
         try:
             topics = self.admin.list_topics(timeout=5).topics
         except Exception:
+            # One has been seen that had no connection for two minutes, and made none.
+            self.admin = AdminClient({"bootstrap.servers": self.bootstrap})
             return {}
         return topics[TOPIC].partitions if TOPIC in topics else {}
 
