@@ -105,7 +105,7 @@ impl Node {
         let broker = Arc::clone(self.broker());
         let published =
             tokio::task::spawn_blocking(move || broker.publish(Update { old, new, changes }));
-        published.await.unwrap();
+        soon("the metadata in force", published).await.unwrap();
     }
 
     /// Directories of replicas: this node's is the one with that number.

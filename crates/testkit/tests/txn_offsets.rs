@@ -22,7 +22,7 @@ use thalweg_wire::messages::write_txn_markers_request::{
 };
 use thalweg_wire::messages::*;
 
-use crate::support::{Data, send};
+use crate::support::{Data, segments_of, send};
 
 struct Session {
     broker: TestBroker,
@@ -252,6 +252,34 @@ async fn what_is_not_there_is_refused_and_the_rest_is_taken() {
     let elsewhere = TxnOffsetCommitRequest { group_id: "other".into(), ..member };
     assert_eq!(session.commit(&elsewhere, 3).await, ErrorCode::ILLEGAL_GENERATION);
     session.broker.shut_down().await;
+}
+
+/// Nobody could end their transaction: the group's partition would have one that is open for ever.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_of_a_producer_without_id_or_epoch_are_refused_and_not_written() {
+    let data = Data::new();
+    let session = Session::with_topic(&data.0, false).await;
+    let nameless = ErrorCode::INVALID_PRODUCER_ID_MAPPING;
+    for (producer_id, producer_epoch, expected) in [
+        (-1, 0, nameless),
+        (-1, -1, nameless),
+        (i64::MIN, i16::MIN, nameless),
+        (PRODUCER, -1, ErrorCode::INVALID_PRODUCER_EPOCH),
+        (PRODUCER, i16::MIN, ErrorCode::INVALID_PRODUCER_EPOCH),
+    ] {
+        for version in 0..=5 {
+            let asked = TxnOffsetCommitRequest {
+                producer_id,
+                producer_epoch,
+                ..request(0, &[("t", 0, 1)])
+            };
+            let said = session.commit(&asked, version).await;
+            assert_eq!(said, expected, "{producer_id}, {producer_epoch}, version {version}");
+        }
+    }
+    assert_eq!(session.fetch(true).await, (-1, ErrorCode::NONE));
+    session.broker.shut_down().await;
+    assert!(segments_of(&data.0, "__consumer_offsets-0").is_empty());
 }
 
 /// The coordinator of transactions has to be asked, and there is none.

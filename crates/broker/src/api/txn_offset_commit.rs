@@ -110,8 +110,11 @@ async fn verify(
     if request.group_id.is_empty() {
         return Err(ErrorCode::INVALID_GROUP_ID);
     }
-    if request.producer_id < 0 || request.producer_epoch < 0 {
+    if request.producer_id < 0 {
         return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
+    }
+    if request.producer_epoch < 0 {
+        return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
     }
     let broker = &context.broker;
     let is_enabled = broker.settings().verifies_transactions();

@@ -242,6 +242,12 @@ impl Fetcher {
         Some(change(one))
     }
 
+    /// Looks at a partition.
+    #[cfg(test)]
+    pub(super) fn look<T>(&self, key: Key, look: impl Fn(&Followed) -> T) -> Option<T> {
+        self.followed.lock().get(&key).map(look)
+    }
+
     /// What to ask for now.
     fn due(&self, session: &mut Session, throttle: &Throttle, now_ms: u64) -> Due {
         let is_exceeded = throttle.is_exceeded(now_ms);

@@ -9,6 +9,8 @@ use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
 use super::fetcher::{Fetcher, run};
+#[cfg(test)]
+use super::fetcher::{Followed, Key};
 use crate::broker::Broker;
 use crate::catch_panic::CatchPanic;
 use crate::partition::Partition;
@@ -37,6 +39,12 @@ impl Fetchers {
             fetcher
         });
         fetcher.add(topic, partition, epoch);
+    }
+
+    /// Looks at what is fetched of a partition.
+    #[cfg(test)]
+    pub(super) fn look<T>(&self, key: Key, look: impl Fn(&Followed) -> T) -> Option<T> {
+        self.by_leader.lock().values().find_map(|fetcher| fetcher.look(key, &look))
     }
 
     /// A partition is not here any more.

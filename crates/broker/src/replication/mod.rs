@@ -8,6 +8,8 @@ mod fetcher;
 mod fetchers;
 mod isr_changes;
 mod short_polls;
+#[cfg(test)]
+mod tests;
 mod throttle;
 mod waiting;
 

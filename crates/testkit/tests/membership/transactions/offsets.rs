@@ -1,9 +1,12 @@
 //! Offsets in transactions whose coordinator is Java's, of a group whose coordinator is this broker.
 
-use thalweg_wire::messages::OffsetFetchRequest;
 use thalweg_wire::messages::offset_fetch_request::{
     OffsetFetchRequestGroup, OffsetFetchRequestTopics,
 };
+use thalweg_wire::messages::txn_offset_commit_request::{
+    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
+};
+use thalweg_wire::messages::{OffsetFetchRequest, TxnOffsetCommitRequest};
 
 use super::*;
 
@@ -34,6 +37,61 @@ async fn stable(bootstrap: &str) -> Result<i64, ErrorCode> {
         ErrorCode::NONE => Ok(partition.committed_offset),
         code => Err(code),
     }
+}
+
+/// What the group's coordinator says to producers that there are not: case, version and error.
+async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
+    let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
+    let begin = InitProducerIdRequest {
+        transactional_id: Some("refused".into()),
+        transaction_timeout_ms: 60_000,
+        producer_id: -1,
+        producer_epoch: -1,
+        ..Default::default()
+    };
+    let find = FindCoordinatorRequest {
+        key_type: 1,
+        coordinator_keys: vec!["refused".into()],
+        ..Default::default()
+    };
+    let found = connection.send(&find).await.unwrap().coordinators.remove(0);
+    let address = format!("{}:{}", found.host, found.port);
+    let coordinator = Connection::open(&address, &Options::default()).await.unwrap();
+    let known = send(&coordinator, &begin, 5).await;
+    assert_eq!(known.error_code, ErrorCode::NONE);
+    let mut said = Vec::new();
+    let producers = [
+        (-1, -1),
+        (-1, 0),
+        (i64::MIN, 0),
+        (known.producer_id, -1),
+        (known.producer_id, i16::MIN),
+        (known.producer_id + 1_000_000, 0),
+    ];
+    for (case, (producer_id, producer_epoch)) in producers.into_iter().enumerate() {
+        for version in 0..=5 {
+            let partition =
+                TxnOffsetCommitRequestPartition { committed_offset: 99, ..Default::default() };
+            let topic = TxnOffsetCommitRequestTopic {
+                name: "t".into(),
+                partitions: vec![partition],
+                ..Default::default()
+            };
+            let request = TxnOffsetCommitRequest {
+                transactional_id: "refused".into(),
+                group_id: "g".into(),
+                producer_id,
+                producer_epoch,
+                generation_id: -1,
+                topics: vec![topic],
+                ..Default::default()
+            };
+            let answer = send(&connection, &request, version).await;
+            let code = answer.topics[0].partitions[0].error_code;
+            said.push((case, version, code));
+        }
+    }
+    said
 }
 
 impl World {
@@ -75,11 +133,14 @@ async fn offsets_end(transaction_version: i16) {
     world.says(&java, unstable).await;
     world.clients.all(&["commit one"]);
     world.says(&java, Ok(40)).await;
+    let theirs = refusals(&java).await;
     world.clients.all(&["begin one", "offset one g t 0 50"]);
     world.says(&java, unstable).await;
     world.lead_of(GROUPS, 0, OWN).await;
     world.says(&own, unstable).await;
     world.clients.all(&["commit one"]);
+    world.says(&own, Ok(50)).await;
+    assert_eq!(refusals(&own).await, theirs);
     world.says(&own, Ok(50)).await;
 
     // Nor does a restart lose what is open.
