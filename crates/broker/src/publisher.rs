@@ -90,9 +90,7 @@ impl Broker {
         self.topics.store(Arc::new(table));
         self.shared.image.store(Arc::clone(&image));
         self.tell_fetches(&image, &local.elected);
-        for id in changes.partitions.keys() {
-            self.follow(*id);
-        }
+        self.follow(changes.partitions.keys().copied());
         self.groups.metadata_changed(Arc::clone(&image), &changes);
         for (id, index) in local.followers {
             if let Some(topic) = image.topics.by_id(id)
@@ -136,7 +134,7 @@ impl Broker {
             .collect();
         drop(table);
         self.tell_fetches(&image, &led);
-        ids.into_iter().for_each(|id| self.follow(id));
+        self.follow(ids);
         self.begin_coordinators();
     }
 
@@ -163,21 +161,22 @@ impl Broker {
             table.insert(Arc::new(self.build_topic(&table, |_| false, &image, topic)));
         }
         self.topics.store(Arc::new(table));
-        for topic in image.topics.iter() {
-            self.follow(topic.id);
-        }
+        self.follow(image.topics.iter().map(|topic| topic.id));
         self.groups.begin(Arc::clone(&image));
         self.begin_coordinators();
         Ok(())
     }
 
-    /// Fetches what this broker has of a topic from who leads it.
-    fn follow(self: &Arc<Self>, topic: Uuid) {
+    /// Fetches what this broker has of topics from who leads it.
+    fn follow(self: &Arc<Self>, topics: impl IntoIterator<Item = Uuid>) {
         let table = self.topics();
-        for partition in table.by_id(topic).iter().flat_map(|topic| topic.partitions()) {
-            self.fetchers.update(self, topic, partition);
-            self.moves.found(self, topic, partition);
+        for topic in topics {
+            for partition in table.by_id(topic).iter().flat_map(|topic| topic.partitions()) {
+                self.fetchers.update(topic, partition);
+                self.moves.found(self, topic, partition);
+            }
         }
+        self.fetchers.begin(self);
     }
 
     /// Tells the coordinators of all partitions that are theirs; they know which of them are news.

@@ -34,9 +34,9 @@ const EARLIEST: i64 = -2;
 const UNINTERRUPTED_WAIT_MS: u64 = 100;
 /// A connection is kept for a fetch that is due within that.
 const KEEP_CONNECTION_MS: u64 = 100;
-/// How long the next fetch is not sent while something waits for a disk: a new segment is made sooner than that, and is
-/// not to cost another connection.
-const WAIT_FOR_DISKS: Duration = Duration::from_millis(20);
+/// How long the next fetch is not sent while something waits for a disk that does not stall: a new segment is made sooner
+/// than that.
+const WAIT_FOR_DISKS: Duration = Duration::from_millis(200);
 /// How long a follower waits that fetches faster than it may.
 const THROTTLED_PAUSE_MS: u64 = 100;
 
@@ -93,6 +93,10 @@ struct Appending {
 pub(crate) struct Fetcher {
     leader: i32,
     followed: Mutex<BTreeMap<Key, Followed>>,
+    /// Somebody fetches.
+    has_begun: AtomicBool,
+    /// Something was added that is not to be fetched yet.
+    has_more: AtomicBool,
     /// How often something more to fetch has come.
     additions: AtomicU64,
     added: Notify,
@@ -130,6 +134,8 @@ impl Fetcher {
         Fetcher {
             leader,
             followed: Mutex::default(),
+            has_begun: AtomicBool::new(false),
+            has_more: AtomicBool::new(false),
             additions: AtomicU64::new(0),
             added: Notify::new(),
             has_missed: AtomicBool::new(false),
@@ -140,7 +146,7 @@ impl Fetcher {
         }
     }
 
-    /// Fetches a partition in an epoch, from where its log ends.
+    /// Takes a partition in, to be fetched in an epoch from where its log ends ([`Self::begin`]).
     pub(super) fn add(&self, topic: Uuid, partition: &Arc<Partition>, epoch: i32) {
         let mut followed = self.followed.lock();
         let known = followed.get(&(topic, partition.index));
@@ -159,9 +165,16 @@ impl Fetcher {
                 is_waiting: false,
             };
             followed.insert(key, it);
-            drop(followed);
+            self.has_more.store(true, Ordering::Release);
+        }
+    }
+
+    /// Has what was added fetched; says whether nobody fetches yet, who has to be set to work.
+    pub(super) fn begin(&self) -> bool {
+        if self.has_more.swap(false, Ordering::AcqRel) {
             self.something_added();
         }
+        !self.has_begun.swap(true, Ordering::AcqRel)
     }
 
     fn something_added(&self) {
@@ -175,14 +188,19 @@ impl Fetcher {
         self.settled.notify_one();
     }
 
-    /// Waits, for a moment, until nothing waits for a disk.
+    /// Waits, for a moment, until nothing waits for a disk but for those that stall.
     async fn settle(&self) {
+        if !self.waiting.is_worth_it() {
+            return;
+        }
         let settled = async {
-            while !self.waiting.is_empty() {
+            while self.waiting.is_worth_it() {
                 self.settled.notified().await;
             }
         };
-        let _ = tokio::time::timeout(WAIT_FOR_DISKS, settled).await;
+        if tokio::time::timeout(WAIT_FOR_DISKS, settled).await.is_err() {
+            self.waiting.give_up();
+        }
     }
 
     /// Appends to a partition's log on the thread that fetches; says, too, whether that does not fetch any more
@@ -420,7 +438,6 @@ async fn take(
     response: FetchResponse,
     connection: &mut Connection,
 ) -> ControlFlow<()> {
-    let waited = fetcher.waiting.total();
     let mut to_find = Vec::new();
     answer::take(broker, fetcher, session, response, &mut to_find).await?;
     // Few: who is out of range begins anew.
@@ -436,10 +453,7 @@ async fn take(
         });
         to_find.extend(answer::found(broker, fetcher, Found { key, leader_epoch, found }));
     }
-    // What waited before stalls.
-    if fetcher.waiting.total() != waited {
-        fetcher.settle().await;
-    }
+    fetcher.settle().await;
     ControlFlow::Continue(())
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct Fetchers {
 
 impl Fetchers {
     /// The metadata says something new of a partition that is here: it is fetched from its leader, or from nobody.
-    /// In the epoch in which it is fetched already nothing changes.
-    pub(crate) fn update(&self, broker: &Arc<Broker>, topic: Uuid, partition: &Arc<Partition>) {
+    /// In the epoch in which it is fetched already nothing changes. [`Self::begin`] comes after all of an update.
+    pub(crate) fn update(&self, topic: Uuid, partition: &Arc<Partition>) {
         let followed = partition.followed();
         let mut by_leader = self.by_leader.lock();
         for (id, fetcher) in by_leader.iter() {
@@ -33,12 +33,18 @@ impl Fetchers {
             }
         }
         let Some((leader, epoch)) = followed else { return };
-        let fetcher = by_leader.entry(leader).or_insert_with(|| {
-            let fetcher = Arc::new(Fetcher::new(leader));
-            broker.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(&fetcher)));
-            fetcher
-        });
+        let fetcher = by_leader.entry(leader).or_insert_with(|| Arc::new(Fetcher::new(leader)));
         fetcher.add(topic, partition, epoch);
+    }
+
+    /// Begins to fetch what was added: all of an update at once, or the first partition's fetch would be given up for the
+    /// second one.
+    pub(crate) fn begin(&self, broker: &Arc<Broker>) {
+        for fetcher in self.by_leader.lock().values() {
+            if fetcher.begin() {
+                broker.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(fetcher)));
+            }
+        }
     }
 
     /// Looks at what is fetched of a partition.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use thalweg_wire::Uuid;
@@ -26,6 +26,9 @@ pub(super) struct Change {
     pub(super) partition: Arc<Partition>,
     pub(super) what: What,
 }
+
+/// A change that waits, and whether it is done soon in all likelihood.
+type Waits = (Change, bool);
 
 #[derive(Debug)]
 pub(super) enum What {
@@ -50,10 +53,10 @@ impl What {
 
 /// What waits for the disks, by directory; one that is not here has no thread at work.
 #[derive(Debug)]
-pub(super) struct Waiting<T = Change> {
+pub(super) struct Waiting<T = Waits> {
     queues: Mutex<BTreeMap<Uuid, Queue<T>>>,
-    /// How much there was ever to wait for.
-    total: AtomicU64,
+    /// How much of it is done soon in all likelihood.
+    soon: AtomicUsize,
 }
 
 #[derive(Debug)]
@@ -76,23 +79,30 @@ enum Pushed {
 
 impl<T> Default for Waiting<T> {
     fn default() -> Waiting<T> {
-        Waiting { queues: Mutex::default(), total: AtomicU64::new(0) }
+        Waiting { queues: Mutex::default(), soon: AtomicUsize::new(0) }
     }
 }
 
 impl<T> Waiting<T> {
-    pub(super) fn is_empty(&self) -> bool {
-        self.queues.lock().is_empty()
+    /// Whether something is done soon in all likelihood.
+    pub(super) fn is_worth_it(&self) -> bool {
+        self.soon.load(Ordering::Acquire) > 0
     }
 
-    /// How much there was ever to wait for.
-    pub(super) fn total(&self) -> u64 {
-        self.total.load(Ordering::Relaxed)
+    /// What was likely to be done soon is not.
+    pub(super) fn give_up(&self) {
+        self.soon.store(0, Ordering::Release);
+    }
+
+    fn no_longer_soon(&self, is_soon: bool) {
+        if is_soon {
+            let less = |soon: usize| Some(soon.saturating_sub(1));
+            let _ = self.soon.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
+        }
     }
 
     fn push(&self, dir: Uuid, item: T, bytes: usize) -> Pushed {
         let mut queues = self.queues.lock();
-        self.total.fetch_add(1, Ordering::Relaxed);
         let Some(queue) = queues.get_mut(&dir) else {
             queues.insert(dir, Queue { items: VecDeque::from([(item, bytes)]), bytes });
             return Pushed::First;
@@ -124,7 +134,9 @@ pub(super) fn leave(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change
     let (key, leader_epoch) = (change.key, change.leader_epoch);
     fetcher.with(key, leader_epoch, |it| it.is_waiting = true);
     let bytes = change.what.bytes();
-    match fetcher.waiting.push(dir, change, bytes) {
+    let is_soon = !change.partition.log.dir().is_slow();
+    fetcher.waiting.soon.fetch_add(usize::from(is_soon), Ordering::AcqRel);
+    match fetcher.waiting.push(dir, (change, is_soon), bytes) {
         Pushed::Behind => {}
         Pushed::First => {
             let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
@@ -132,6 +144,7 @@ pub(super) fn leave(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change
         }
         Pushed::Refused => {
             tracing::debug!(topic_id = %key.0, partition = key.1, "too much waits for its log directory; it is fetched again");
+            fetcher.waiting.no_longer_soon(is_soon);
             answer::give_up(broker, fetcher, key, leader_epoch);
         }
     }
@@ -140,12 +153,13 @@ pub(super) fn leave(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change
 /// Does what waits for a directory.
 fn work(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, dir: Uuid) {
     let mut done = 0;
-    while let Some((change, bytes)) = fetcher.waiting.next(dir, done) {
+    while let Some(((change, is_soon), bytes)) = fetcher.waiting.next(dir, done) {
         done = bytes;
         let (key, leader_epoch) = (change.key, change.leader_epoch);
         if catch_unwind(AssertUnwindSafe(|| answer::carry_out(broker, fetcher, change))).is_err() {
             answer::panicked(broker, fetcher, key, leader_epoch);
         }
+        fetcher.waiting.no_longer_soon(is_soon);
         fetcher.fetch_again();
     }
 }
