@@ -183,6 +183,14 @@ impl Broker {
         View(self.shared.image.load_full())
     }
 
+    /// Who leads a partition of which this broker has no replica, and in which epoch. For a moment the table of topics may
+    /// be newer than the image, which names this broker then.
+    pub(crate) fn leader_elsewhere(&self, topic: Uuid, index: i32) -> Option<(i32, i32)> {
+        let image = self.image();
+        let partition = image.topics.partition(topic, index)?;
+        (partition.leader != self.node_id).then_some((partition.leader, partition.leader_epoch))
+    }
+
     /// The topics now.
     #[inline]
     pub(crate) fn topics(&self) -> TopicsGuard {

@@ -48,7 +48,7 @@ impl Broker {
         for topic in changes.deleted_topics.values() {
             if let Some(topic) = table.remove(topic.id) {
                 for partition in topic.partitions() {
-                    self.drop_partition(partition);
+                    self.drop_partition(partition, None);
                 }
             }
         }
@@ -58,7 +58,8 @@ impl Broker {
                 self.fetchers.remove(*id, *index);
                 let topic = table.by_id(*id);
                 if let Some(partition) = topic.and_then(|topic| topic.partition(*index)) {
-                    self.drop_partition(partition);
+                    let now = image.topics.partition(*id, *index);
+                    self.drop_partition(partition, now.map(|now| (now.leader, now.leader_epoch)));
                 }
             }
             let doomed: Vec<(&str, i32)> =
@@ -219,7 +220,8 @@ impl Broker {
         Ok(())
     }
 
-    fn drop_partition(&self, partition: &Partition) {
+    /// The partition is deleted, or led elsewhere, by whom and in which epoch.
+    fn drop_partition(&self, partition: &Partition, led_elsewhere: Option<(i32, i32)>) {
         if let Some(internal) = InternalTopic::named(&partition.topic) {
             internal.resigned(self, partition.index, None);
         }
@@ -227,7 +229,7 @@ impl Broker {
             self.moves.forget(topic, partition.index);
         }
         // Whoever waits for it has to look again.
-        partition.resign();
+        partition.resign(led_elsewhere);
     }
 
     /// A topic as the image says it is, with the logs it already has and new ones where it has none.

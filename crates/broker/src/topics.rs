@@ -56,12 +56,16 @@ impl Topic {
         self.partitions.get(usize::try_from(index).ok()?)?.as_ref()
     }
 
-    /// A partition that lives here, or the code that Kafka answers without it.
+    /// A partition that lives here, or the code that Kafka answers without it. What lives elsewhere now may have been led
+    /// here when a client heard of its leader.
     #[inline]
     pub(crate) fn hosted(&self, index: i32) -> Result<&Arc<Partition>, ErrorCode> {
         self.partition(index).ok_or_else(|| {
+            let exists = usize::try_from(index).is_ok_and(|at| at < self.partitions.len());
             if self.offline.contains(&index) {
                 ErrorCode::KAFKA_STORAGE_ERROR
+            } else if exists {
+                ErrorCode::NOT_LEADER_OR_FOLLOWER
             } else {
                 ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
             }

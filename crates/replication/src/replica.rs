@@ -264,9 +264,12 @@ impl Replica {
         Applied::Leads { is_new_epoch, is_new_leader, high_watermark }
     }
 
-    /// The partition is deleted: nobody leads what is gone.
-    pub fn resign(&mut self) {
-        self.leader = -1;
+    /// This replica is no more: the partition is deleted, and nobody leads what is gone, or it is on other brokers now, of
+    /// which one leads in an epoch.
+    pub fn resign(&mut self, led_elsewhere: Option<(i32, i32)>) {
+        let (leader, epoch) = led_elsewhere.unwrap_or((-1, self.leader_epoch));
+        self.leader = leader;
+        self.leader_epoch = self.leader_epoch.max(epoch);
         self.leadership = None;
     }
 

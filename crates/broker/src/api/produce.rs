@@ -149,6 +149,14 @@ impl PartResult {
         PartResult { details: Some(Box::new(details)), ..PartResult::error(error) }
     }
 
+    /// What is refused because this broker has no such partition.
+    fn not_hosted(context: &Context, topic: &Topic, index: i32, code: ErrorCode) -> PartResult {
+        let leader = (code == ErrorCode::NOT_LEADER_OR_FOLLOWER)
+            .then(|| context.broker.leader_elsewhere(topic.id, index))
+            .flatten();
+        PartResult { leader, ..PartResult::error(code) }
+    }
+
     /// What an append, or the look before it, failed with.
     fn failed(failure: AppendFailure) -> PartResult {
         match failure {
@@ -215,10 +223,12 @@ async fn handle_with(
                 if work.parts[at].result.error.is_err() {
                     continue;
                 }
-                let partition = match topic.hosted(work.parts[at].index) {
+                let index = work.parts[at].index;
+                let partition = match topic.hosted(index) {
                     Ok(partition) => partition,
                     Err(code) => {
-                        work.parts[at].result = PartResult::error(code);
+                        work.parts[at].result =
+                            PartResult::not_hosted(context, &topic, index, code);
                         continue;
                     }
                 };
@@ -357,9 +367,12 @@ async fn append_early(
     wait_for_leadership(context, work, &early).await;
     for (topic_at, at) in early {
         let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
-        match topic.hosted(work.parts[at].index) {
+        let index = work.parts[at].index;
+        match topic.hosted(index) {
             Ok(partition) => work.append_part(context, &topic, partition, at, body, terms).await,
-            Err(code) => work.parts[at].result = PartResult::error(code),
+            Err(code) => {
+                work.parts[at].result = PartResult::not_hosted(context, &topic, index, code);
+            }
         }
     }
 }

@@ -261,11 +261,11 @@ impl Partition {
         }
     }
 
-    /// The partition is deleted, or moves to other brokers.
-    pub(crate) fn resign(&self) {
+    /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: who waits is told of it.
+    pub(crate) fn resign(&self, led_elsewhere: Option<(i32, i32)>) {
         let epoch = {
             let mut replica = self.replica.lock();
-            replica.resign();
+            replica.resign(led_elsewhere);
             replica.leader_epoch()
         };
         self.is_in_sync_follower.store(false, Ordering::Release);
@@ -749,8 +749,19 @@ mod tests {
         let with_gap = || partition.assign(&assignment(6, 7, &[1, 2], &[1]));
         assert_eq!(results(partition, 4, &[3], with_gap).await, lost);
         assert_eq!(results(partition, 4, &[3], || {}).await, lost);
-        assert_eq!(results(partition, 6, &[9], || partition.resign()).await, lost);
+        assert_eq!(results(partition, 6, &[9], || partition.resign(None)).await, lost);
         assert_eq!(partition.led_epoch(), Err((-1, 6)));
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        let moves = || partition.resign(Some((2, 1)));
+        let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
+        assert_eq!(results(partition, 0, &[1], moves).await, lost);
+        assert_eq!(partition.led_epoch(), Err((2, 1)));
     }
 
     #[test]
@@ -771,7 +782,7 @@ mod tests {
         let long_ago = partition.shared.clock.monotonic_ms().saturating_sub(WAS_LEADER_MS);
         partition.led_until_ms.store(long_ago, Ordering::Release);
         assert!(partition.may_be_elected());
-        partition.resign();
+        partition.resign(None);
         assert!(!partition.may_be_elected());
     }
 

@@ -100,29 +100,44 @@ impl Reading {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn moves_under_load_cost_no_metadata_request_and_no_record() {
-    let Some(builder) = Kafka::builder() else { return };
-    let kafka = builder
-        .feature("transaction.version", 0)
-        .feature("share.version", 0)
-        .feature("streams.version", 0)
-        .start();
-    let (data, second_data) = (Data::new(), Data::new());
-    let start = async |data: &Data, id: i32| {
-        joining(&kafka).data(&data.0).config("node.id", id).start().await
-    };
-    let (broker, second) = (start(&data, OWN).await, start(&second_data, SECOND).await);
-    let bootstrap = format!("{},{}", kafka.bootstrap(Kafka::INTERNAL), broker.bootstrap());
-    let admin = admin(&bootstrap).await;
-    let all = BTreeSet::from([JAVA, OWN, SECOND]);
-    eventually("three brokers", async || brokers(&admin).await == all).await;
-    let args = ["--create", "--topic", "moves", "--replica-assignment", "1:10:11"];
-    topic_tool(&bootstrap, &[&args[..], &["--config", "min.insync.replicas=2"]].concat());
-    eventually("all in sync", async || in_sync(&admin, "moves", all.len()).await).await;
+/// A Java node, two brokers that joined it, and a topic that is written and read.
+struct World {
+    load: Load,
+    reading: Reading,
+    admin: Admin,
+    brokers: [TestBroker; 2],
+    _kafka: Kafka,
+    _data: [Data; 2],
+}
 
-    let (load, reading) = (Load::begin(&bootstrap).await, Reading::begin(&bootstrap).await);
-    let goes_on = async |records: u64| {
+impl World {
+    /// With the topic on these brokers; `None` without Kafka.
+    async fn begin(replicas: &[i32]) -> Option<World> {
+        let kafka = Kafka::builder()?
+            .feature("transaction.version", 0)
+            .feature("share.version", 0)
+            .feature("streams.version", 0)
+            .start();
+        let data = [Data::new(), Data::new()];
+        let start = async |data: &Data, id: i32| {
+            joining(&kafka).data(&data.0).config("node.id", id).start().await
+        };
+        let brokers = [start(&data[0], OWN).await, start(&data[1], SECOND).await];
+        let bootstrap = format!("{},{}", kafka.bootstrap(Kafka::INTERNAL), brokers[0].bootstrap());
+        let admin = admin(&bootstrap).await;
+        let all = BTreeSet::from([JAVA, OWN, SECOND]);
+        eventually("three brokers", async || super::brokers(&admin).await == all).await;
+        let assignment = replicas.iter().map(i32::to_string).collect::<Vec<_>>().join(":");
+        let args = ["--create", "--topic", "moves", "--replica-assignment", &assignment];
+        topic_tool(&bootstrap, &[&args[..], &["--config", "min.insync.replicas=2"]].concat());
+        eventually("all in sync", async || in_sync(&admin, "moves", replicas.len()).await).await;
+        let (load, reading) = (Load::begin(&bootstrap).await, Reading::begin(&bootstrap).await);
+        Some(World { load, reading, admin, brokers, _kafka: kafka, _data: data })
+    }
+
+    /// So many records more are acknowledged and read.
+    async fn goes_on(&self, records: u64) {
+        let (load, reading) = (&self.load, &self.reading);
         let (sent, seen) = (load.acknowledged() + records, reading.read() + records);
         let is_over = || load.task.is_finished() || reading.task.is_finished();
         eventually("progress", async || {
@@ -130,36 +145,82 @@ async fn moves_under_load_cost_no_metadata_request_and_no_record() {
         })
         .await;
         assert!(!is_over(), "the producer or the consumer has given up");
-    };
-    goes_on(RECORDS).await;
-    let asked = || [load.cluster.metadata_requests(), reading.cluster.metadata_requests()];
-    let before = asked();
+    }
+
+    /// Of the producer and of the consumer.
+    fn metadata_requests(&self) -> [u64; 2] {
+        [self.load.cluster.metadata_requests(), self.reading.cluster.metadata_requests()]
+    }
+
+    /// Gives the partition these replicas, of which the first should lead.
+    async fn reassign(&self, replicas: Vec<i32>) {
+        let target = [(TopicPartition::new("moves", 0), Some(replicas))];
+        let reassigned = self.admin.alter_partition_reassignments(target).await;
+        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+    }
+
+    /// All that was sent is read, once and in order.
+    async fn finish(self) {
+        let World { load, reading, .. } = self;
+        load.is_over.send(true).unwrap();
+        let (sent, retries) = load.task.await.unwrap();
+        assert!(
+            retries >= MOVES as u64,
+            "only {retries} batches were refused: the leader did not move"
+        );
+        eventually("the last record", async || reading.read() >= sent).await;
+        reading.task.abort();
+        assert_eq!(reading.read(), sent);
+        for broker in self.brokers {
+            broker.shut_down().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn moves_under_load_cost_no_metadata_request_and_no_record() {
+    let all = [JAVA, OWN, SECOND];
+    let Some(world) = World::begin(&all).await else { return };
+    world.goes_on(RECORDS).await;
+    let before = world.metadata_requests();
     let moved = TopicPartition::new("moves", 0);
     let turns = [OWN, SECOND, JAVA, SECOND, OWN, JAVA].into_iter().cycle();
     for (at, next) in turns.take(MOVES).enumerate() {
         let mut replicas = vec![next];
         replicas.extend(all.iter().filter(|id| **id != next));
-        let target = [(moved.clone(), Some(replicas))];
-        let reassigned = admin.alter_partition_reassignments(target).await;
-        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+        world.reassign(replicas).await;
         // A replica that has fallen behind is not elected.
-        eventually("all in sync", async || in_sync(&admin, "moves", all.len()).await).await;
+        let admin = &world.admin;
+        eventually("all in sync", async || in_sync(admin, "moves", all.len()).await).await;
         let elected = admin.elect_leaders(Election::Preferred, Some(vec![moved.clone()])).await;
         let elected = elected.unwrap();
         assert!(elected.values().all(Result::is_ok), "move {at} to {next}: {elected:?}");
-        goes_on(RECORDS).await;
+        world.goes_on(RECORDS).await;
     }
-    assert_eq!(asked(), before, "metadata requests of the producer and the consumer");
+    assert_eq!(world.metadata_requests(), before, "of the producer and the consumer");
+    world.finish().await;
+}
 
-    load.is_over.send(true).unwrap();
-    let (sent, retries) = load.task.await.unwrap();
-    assert!(
-        retries >= MOVES as u64,
-        "only {retries} batches were refused: the leader did not move"
-    );
-    eventually("the last record", async || reading.read() >= sent).await;
-    reading.task.abort();
-    assert_eq!(reading.read(), sent);
-    broker.shut_down().await;
-    second.shut_down().await;
+/// The leader has no replica any more when it refuses.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn partitions_that_go_to_other_brokers_cost_no_metadata_request_and_no_record() {
+    let brokers = [OWN, SECOND, JAVA];
+    let Some(world) = World::begin(&brokers[..2]).await else { return };
+    world.goes_on(RECORDS).await;
+    let before = world.metadata_requests();
+    for at in 1..=MOVES {
+        let target = vec![brokers[at % 3], brokers[(at + 1) % 3]];
+        world.reassign(target.clone()).await;
+        let topic = TopicRef::from("moves");
+        eventually("the new replicas", async || {
+            let described = world.admin.describe_topics([topic.clone()]).await;
+            let Some(Ok(described)) = described.get(&topic) else { return false };
+            let partition = &described.partitions[0];
+            partition.replicas == target && partition.isr.len() == target.len()
+        })
+        .await;
+        world.goes_on(RECORDS).await;
+    }
+    assert_eq!(world.metadata_requests(), before, "of the producer and the consumer");
+    world.finish().await;
 }

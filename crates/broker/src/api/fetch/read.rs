@@ -345,7 +345,11 @@ impl Look<'_> {
             }
         };
         let topic = topic.ok_or(unknown)?;
-        let partition = topic.hosted(wanted.partition)?;
+        let partition = topic.hosted(wanted.partition).inspect_err(|&code| {
+            if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
+                part.leader = self.context.broker.leader_elsewhere(topic.id, wanted.partition);
+            }
+        })?;
         let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(self.left);
         let request = ReadRequest {
             offset: wanted.fetch_offset,

@@ -173,7 +173,12 @@ async fn begin(
                 let begun = broker.transactions.begin(broker, &partition, asked, timeout).await;
                 begun.map_err(PartResult::failed)
             }
-            Err(code) => Err(PartResult::error(code)),
+            Err(code) => Err(match &work.topics[batch.topic].topic {
+                Some(topic) => {
+                    PartResult::not_hosted(context, topic, work.parts[batch.part].index, code)
+                }
+                None => PartResult::error(code),
+            }),
         };
         match begun {
             Ok(None) => {}
