@@ -5,7 +5,6 @@ use thalweg_log::AppendContext;
 use thalweg_records::BatchView;
 use thalweg_replication::{EpochEnd, FetchAnswer, LeaderOffset, NextFetch, Step, high_watermark};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::FetchResponse;
 use thalweg_wire::messages::fetch_response::PartitionData;
 
 use super::fetcher::{Fetcher, Key, LogEpochs, Session, Wanted};
@@ -56,20 +55,14 @@ pub(super) struct Taken {
     pub(super) is_whole: bool,
 }
 
-/// Carries out an answer.
-pub(super) fn take(
-    broker: &Broker,
-    fetcher: &Fetcher,
-    session: &Session,
-    response: FetchResponse,
-) -> Taken {
+/// What came for a partition, and what had been asked for.
+pub(super) type Answered = (Key, NextFetch, PartitionData);
+
+/// Carries out an answer, or a share of it.
+pub(super) fn take(broker: &Broker, fetcher: &Fetcher, answered: Vec<Answered>) -> Taken {
     let mut taken = Taken { to_find: Vec::new(), is_whole: true };
-    for topic in response.responses {
-        for partition in topic.partitions {
-            let key = (topic.topic_id, partition.partition_index);
-            let Some(fetch) = session.asked(&key) else { continue };
-            take_one(broker, fetcher, key, fetch, partition, &mut taken);
-        }
+    for (key, fetch, partition) in answered {
+        take_one(broker, fetcher, key, &fetch, partition, &mut taken);
     }
     taken
 }

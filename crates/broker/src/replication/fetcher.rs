@@ -1,9 +1,10 @@
-//! Fetches from one broker what it leads: all partitions in one request, one request at a time. The requests are of one
-//! incremental fetch session, so that they name only partitions of which there is something new.
+//! Fetches from one broker what it leads, or this fetcher's part of that: all partitions in one request, one request at a
+//! time. The requests are of one incremental fetch session, so that they name only partitions of which there is something
+//! new.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -16,7 +17,8 @@ use thalweg_wire::messages::{FetchRequest, FetchResponse, ListOffsetsRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
-use super::answer::{self, Found, Taken};
+use super::answer::{self, Answered};
+use super::shares::{self, Shares};
 use super::throttle::Throttle;
 use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
@@ -32,6 +34,8 @@ const WAIT_AFTER_INTERRUPT_MS: u64 = 100;
 const KEEP_CONNECTION_MS: u64 = 100;
 /// How long a follower waits that fetches faster than it may.
 const THROTTLED_PAUSE_MS: u64 = 100;
+/// How often what nobody waits for is looked after.
+const SHARE_POLL_MS: u64 = 100;
 
 /// Topic and partition.
 pub(super) type Key = (Uuid, i32);
@@ -65,6 +69,10 @@ pub(super) struct Followed {
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     leader: i32,
+    /// Which of the fetchers from that broker it is.
+    number: usize,
+    /// By how many fetchers from that broker it has last handed over what others are to fetch.
+    sized_for: AtomicUsize,
     followed: Mutex<BTreeMap<Key, Followed>>,
     /// How often something more to fetch has come.
     additions: AtomicU64,
@@ -92,9 +100,11 @@ impl Epochs for LogEpochs<'_> {
 }
 
 impl Fetcher {
-    pub(super) fn new(leader: i32) -> Fetcher {
+    pub(super) fn new((leader, number): (i32, usize)) -> Fetcher {
         Fetcher {
             leader,
+            number,
+            sized_for: AtomicUsize::new(0),
             followed: Mutex::default(),
             additions: AtomicU64::new(0),
             added: Notify::new(),
@@ -102,23 +112,86 @@ impl Fetcher {
         }
     }
 
+    /// The broker that it fetches from, and its number among those that do.
+    pub(super) fn id(&self) -> (i32, usize) {
+        (self.leader, self.number)
+    }
+
+    /// Whether it fetches a partition in that epoch.
+    pub(super) fn has(&self, topic: Uuid, partition: &Arc<Partition>, epoch: i32) -> bool {
+        self.followed.lock().get(&(topic, partition.index)).is_some_and(|it| {
+            it.follower.leader_epoch() == epoch && Arc::ptr_eq(&it.partition, partition)
+        })
+    }
+
     /// Fetches a partition in an epoch, from where its log ends.
     pub(super) fn add(&self, topic: Uuid, partition: &Arc<Partition>, epoch: i32) {
+        let follower = Follower::new(epoch, &LogEpochs(partition));
+        let partition = Arc::clone(partition);
+        let key = (topic, partition.index);
+        self.put([(key, Followed { partition, follower, metadata_behind: 0, is_in_sync: false })]);
+    }
+
+    /// Fetches partitions, on from where another fetcher was.
+    pub(super) fn put(&self, all: impl IntoIterator<Item = (Key, Followed)>) {
         let mut followed = self.followed.lock();
-        let known = followed.get(&(topic, partition.index));
-        let is_known = known.is_some_and(|it| {
-            it.follower.leader_epoch() == epoch && Arc::ptr_eq(&it.partition, partition)
-        });
-        if !is_known {
-            let follower = Follower::new(epoch, &LogEpochs(partition));
-            let partition = Arc::clone(partition);
-            let key = (topic, partition.index);
-            let (metadata_behind, is_in_sync) = (0, false);
-            followed.insert(key, Followed { partition, follower, metadata_behind, is_in_sync });
-            self.additions.fetch_add(1, Ordering::Release);
-            drop(followed);
-            self.added.notify_one();
+        followed.extend(all);
+        self.additions.fetch_add(1, Ordering::Release);
+        drop(followed);
+        self.added.notify_one();
+    }
+
+    /// Has it look at what there is to do.
+    pub(super) fn wake(&self) {
+        self.additions.fetch_add(1, Ordering::Release);
+        self.added.notify_one();
+    }
+
+    /// Takes out partitions that are not for it, but for those with which something is being done.
+    pub(super) fn take_out(
+        &self,
+        is_for_others: impl Fn(&Partition) -> bool,
+        shares: &Shares,
+    ) -> Vec<(Key, Followed)> {
+        let goes = |key: &Key, it: &mut Followed| {
+            is_for_others(&it.partition) && !shares.hold(key, it.partition.log.dir().id())
+        };
+        self.followed.lock().extract_if(.., goes).collect()
+    }
+
+    /// Whether it has handed over what others are to fetch where so many fetch from its broker.
+    pub(super) fn is_sized_for(&self, fetchers: usize) -> bool {
+        self.sized_for.load(Ordering::Relaxed) == fetchers
+    }
+
+    /// It has.
+    pub(super) fn sized_for(&self, fetchers: usize) {
+        self.sized_for.store(fetchers, Ordering::Relaxed);
+    }
+
+    /// What came, by the log directory of the partitions. What nobody asked for is left out.
+    pub(super) fn split(
+        &self,
+        session: &Session,
+        response: FetchResponse,
+    ) -> BTreeMap<Uuid, Vec<Answered>> {
+        let followed = self.followed.lock();
+        let mut by_dir: BTreeMap<Uuid, Vec<Answered>> = BTreeMap::new();
+        for topic in response.responses {
+            for data in topic.partitions {
+                let key = (topic.topic_id, data.partition_index);
+                let Some(fetch) = session.asked(&key).copied() else { continue };
+                let dir = followed.get(&key).map(|it| it.partition.log.dir().id());
+                by_dir.entry(dir.unwrap_or_default()).or_default().push((key, fetch, data));
+            }
         }
+        by_dir
+    }
+
+    /// Whether there is something to fetch but for what is let be.
+    pub(super) fn has_others(&self, shares: &Shares) -> bool {
+        let followed = self.followed.lock();
+        followed.iter().any(|(key, it)| !shares.hold(key, it.partition.log.dir().id()))
     }
 
     /// Waits until something more to fetch has come than there was at [`Due::additions`].
@@ -151,13 +224,16 @@ impl Fetcher {
     }
 
     /// What to ask for now.
-    fn due(&self, session: &mut Session, throttle: &Throttle, now_ms: u64) -> Due {
+    fn due(&self, session: &mut Session, shares: &Shares, throttle: &Throttle, now_ms: u64) -> Due {
         let is_exceeded = throttle.is_exceeded(now_ms);
         let followed = self.followed.lock();
         let additions = self.additions.load(Ordering::Acquire);
         let (mut wakes_at, mut is_empty) = (None::<u64>, true);
         // What an offline directory has is fetched by the next process.
-        let usable = followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok());
+        let usable = followed.iter().filter(|(key, it)| {
+            let dir = it.partition.log.dir();
+            dir.check().is_ok() && !shares.hold(key, dir.id())
+        });
         let changes = session.next(usable.filter_map(|(key, it)| {
             let Some(fetch) = it.follower.next_fetch(now_ms) else {
                 if let Some(at) = it.follower.retries_at() {
@@ -173,6 +249,10 @@ impl Fetcher {
             is_empty = false;
             Some((*key, Told { fetch, log_start: it.partition.log.log_start_offset() }))
         }));
+        if !shares.is_empty() {
+            let at = now_ms + SHARE_POLL_MS;
+            wakes_at = Some(wakes_at.map_or(at, |other| other.min(at)));
+        }
         Due { changes, is_empty, wakes_at, additions }
     }
 
@@ -192,18 +272,24 @@ impl Fetcher {
     }
 }
 
-/// Fetches for as long as it is polled.
+/// Fetches for as long as it is polled, and as there is something for this fetcher.
 pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
-    let client_id: Arc<str> = format!("broker-{}-fetcher-0", broker.node_id).into();
+    let client_id: Arc<str> =
+        format!("broker-{}-fetcher-{}", broker.node_id, fetcher.number).into();
     let mut connection: Connection = None;
     let mut session = Session::default();
+    let mut shares = Shares::default();
     // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
     let mut was_given_up = false;
     loop {
+        shares::settle(&broker, &fetcher, &mut session, &mut shares, &mut connection).await;
+        if broker.fetchers.hand_over(&broker, &fetcher, &shares) {
+            return;
+        }
         let now = broker.clock.monotonic_ms();
         let Due { mut changes, is_empty, wakes_at, additions } =
-            fetcher.due(&mut session, &broker.shared.throttles.follower, now);
+            fetcher.due(&mut session, &shares, &broker.shared.throttles.follower, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
             if wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
@@ -253,7 +339,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
                     fetcher.recovered();
                 }
                 session.answered(response.session_id);
-                session = take(&broker, &fetcher, session, response, &mut connection).await;
+                shares::begin(&broker, &fetcher, &session, response, &mut shares);
             }
             // As after a restart of the leader, or when it needed the place for others: it is told everything at once.
             Ok(response) if is_of_session(response.error_code) && !session.is_full() => {
@@ -304,61 +390,6 @@ async fn connect<'a>(
     peer::connect(broker, leader, client_id, timeouts, held).await
 }
 
-/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Gives the session back.
-async fn take(
-    broker: &Arc<Broker>,
-    fetcher: &Arc<Fetcher>,
-    session: Session,
-    response: FetchResponse,
-    connection: &mut Connection,
-) -> Session {
-    if response.responses.is_empty() {
-        return session;
-    }
-    let session = Arc::new(session);
-    let work = {
-        let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
-        let session = Arc::clone(&session);
-        move || answer::take(&broker, &fetcher, &session, response)
-    };
-    let taken = tokio::task::spawn_blocking(work).await;
-    let mut session = Arc::unwrap_or_clone(session);
-    let Ok(Taken { mut to_find, is_whole }) = taken else {
-        broker.metrics.panics.add(1);
-        tracing::error!("what was fetched panicked; it is fetched again");
-        answer::failed(broker, fetcher, &session);
-        session.lost();
-        return session;
-    };
-    if !is_whole {
-        session.lost();
-    }
-    // Few: who is out of range begins anew.
-    while let Some((key, leader_epoch, wanted)) = to_find.pop() {
-        let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
-        let found = match connection {
-            Some((_, connection)) => offset(broker, connection, key, leader_epoch, timestamp).await,
-            None => Err(ErrorCode::NETWORK_EXCEPTION),
-        };
-        let found = found.map(|offset| match wanted {
-            Wanted::Latest => LeaderOffset::Latest(offset),
-            Wanted::Earliest => LeaderOffset::Earliest(offset),
-        });
-        let (served, fetching) = (Arc::clone(broker), Arc::clone(fetcher));
-        let work = move || answer::found(&served, &fetching, Found { key, leader_epoch, found });
-        match tokio::task::spawn_blocking(work).await {
-            Ok(next) => to_find.extend(next),
-            Err(_) => {
-                broker.metrics.panics.add(1);
-                tracing::error!(topic_id = %key.0, partition = key.1, leader = fetcher.leader,
-                    "what was found of the leader's log panicked; the partition is fetched again");
-                answer::give_up(broker, fetcher, key, leader_epoch);
-            }
-        }
-    }
-    session
-}
-
 /// What is to be known of a leader's log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wanted {
@@ -367,13 +398,14 @@ pub(super) enum Wanted {
 }
 
 /// Where the leader's log ends or begins.
-async fn offset(
+pub(super) async fn offset(
     broker: &Broker,
     connection: &mut Outgoing,
     (topic_id, index): Key,
     leader_epoch: i32,
-    timestamp: i64,
-) -> Result<i64, ErrorCode> {
+    wanted: Wanted,
+) -> Result<LeaderOffset, ErrorCode> {
+    let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
     let name = broker.image().topics.by_id(topic_id).map(|topic| topic.name.to_string());
     let partition = ListOffsetsPartition {
         partition_index: index,
@@ -394,9 +426,10 @@ async fn offset(
     let topic = answer.topics.into_iter().next();
     let answer = topic.and_then(|topic| topic.partitions.into_iter().next());
     let answer = answer.ok_or(ErrorCode::UNKNOWN_SERVER_ERROR)?;
-    match answer.error_code {
-        ErrorCode::NONE => Ok(answer.offset),
-        code => Err(code),
+    match (answer.error_code, wanted) {
+        (ErrorCode::NONE, Wanted::Latest) => Ok(LeaderOffset::Latest(answer.offset)),
+        (ErrorCode::NONE, Wanted::Earliest) => Ok(LeaderOffset::Earliest(answer.offset)),
+        (code, _) => Err(code),
     }
 }
 

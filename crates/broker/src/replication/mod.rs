@@ -1,12 +1,13 @@
 //! Replication between brokers, around the state machines of `thalweg_replication`: what leaders ask the controller
-//! for (`isr_changes`), what followers fetch (`fetchers`: which broker from whom, `fetcher`: one at a time,
-//! `answer`: what is done with what comes), whose fetches a new leader answers soon
+//! for (`isr_changes`), what followers fetch (`fetchers`: which broker from whom, `fetcher`: one of them, `answer`: what is
+//! done with what comes, `shares`: on which thread, by log directory), whose fetches a new leader answers soon
 //! (`short_polls`), and how fast replicas that are not in sync may catch up (`throttle`).
 
 mod answer;
 mod fetcher;
 mod fetchers;
 mod isr_changes;
+mod shares;
 mod short_polls;
 #[cfg(test)]
 mod tests;
