@@ -366,6 +366,7 @@ impl Broker {
         self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
         self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
         self.shared.throttles.configure(&config);
+        self.fetchers.resize(usize::try_from(config.num_replica_fetchers()).unwrap_or(1));
         self.logs.configure_cleaner(crate::settings::cleaner(&config));
         if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
             self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));

@@ -210,14 +210,17 @@ impl Partition {
         };
         match applied {
             Applied::Stale => return,
-            Applied::Follows { .. } => {
+            Applied::Follows { is_new_epoch } => {
                 if before.is_local {
                     self.led_until_ms
                         .store(self.shared.clock.monotonic_ms().max(1), Ordering::Release);
                 }
                 let is_in_sync = assignment.isr.contains(&self.shared.node_id);
                 self.is_in_sync_follower.store(is_in_sync, Ordering::Release);
-                self.log.make_follower(assignment.leader_epoch);
+                // Whoever sets the role waits for a write that hangs: all other metadata would wait as well.
+                if is_new_epoch || before.is_local {
+                    self.log.make_follower(assignment.leader_epoch);
+                }
                 self.leads_no_more();
             }
             Applied::Leads { is_new_leader, high_watermark, .. } => {

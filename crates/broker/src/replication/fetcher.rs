@@ -1,11 +1,12 @@
-//! Fetches from one broker what it leads: all partitions in one request, one request at a time. The requests are of one
-//! incremental fetch session, so that they name only partitions of which there is something new.
+//! Fetches from one broker what it leads, or this fetcher's part of that: all partitions in one request, one request at a
+//! time. The requests are of one incremental fetch session, so that they name only partitions of which there is something
+//! new.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -88,10 +89,14 @@ struct Appending {
     dir: Arc<LogDir>,
 }
 
-/// What is fetched from one broker.
+/// What is fetched from one broker, or a part of that.
 #[derive(Debug)]
 pub(crate) struct Fetcher {
     leader: i32,
+    /// Which of the fetchers from that broker it is.
+    number: usize,
+    /// For how many fetchers from that broker it has last handed over what others are to fetch.
+    sized_for: AtomicUsize,
     followed: Mutex<BTreeMap<Key, Followed>>,
     /// Somebody fetches.
     has_begun: AtomicBool,
@@ -130,9 +135,11 @@ impl Epochs for LogEpochs<'_> {
 }
 
 impl Fetcher {
-    pub(super) fn new(leader: i32) -> Fetcher {
+    pub(super) fn new((leader, number): (i32, usize)) -> Fetcher {
         Fetcher {
             leader,
+            number,
+            sized_for: AtomicUsize::new(0),
             followed: Mutex::default(),
             has_begun: AtomicBool::new(false),
             has_more: AtomicBool::new(false),
@@ -146,27 +153,59 @@ impl Fetcher {
         }
     }
 
+    /// The broker that it fetches from, and its number among those that do.
+    pub(super) fn id(&self) -> (i32, usize) {
+        (self.leader, self.number)
+    }
+
+    /// Whether it fetches a partition in that epoch.
+    pub(super) fn has(&self, topic: Uuid, partition: &Arc<Partition>, epoch: i32) -> bool {
+        self.followed.lock().get(&(topic, partition.index)).is_some_and(|it| {
+            it.follower.leader_epoch() == epoch && Arc::ptr_eq(&it.partition, partition)
+        })
+    }
+
     /// Takes a partition in, to be fetched in an epoch from where its log ends ([`Self::begin`]).
     pub(super) fn add(&self, topic: Uuid, partition: &Arc<Partition>, epoch: i32) {
-        let mut followed = self.followed.lock();
-        let known = followed.get(&(topic, partition.index));
-        let is_known = known.is_some_and(|it| {
-            it.follower.leader_epoch() == epoch && Arc::ptr_eq(&it.partition, partition)
-        });
-        if !is_known {
-            let follower = Follower::new(epoch, &LogEpochs(partition));
-            let partition = Arc::clone(partition);
-            let key = (topic, partition.index);
-            let it = Followed {
-                partition,
-                follower,
-                metadata_behind: 0,
-                is_in_sync: false,
-                is_waiting: false,
-            };
-            followed.insert(key, it);
-            self.has_more.store(true, Ordering::Release);
-        }
+        let it = Followed {
+            follower: Follower::new(epoch, &LogEpochs(partition)),
+            partition: Arc::clone(partition),
+            metadata_behind: 0,
+            is_in_sync: false,
+            is_waiting: false,
+        };
+        self.put([((topic, partition.index), it)]);
+    }
+
+    /// Takes partitions in, to be fetched on from where another fetcher was.
+    pub(super) fn put(&self, all: impl IntoIterator<Item = (Key, Followed)>) {
+        self.followed.lock().extend(all);
+        self.has_more.store(true, Ordering::Release);
+    }
+
+    /// Takes out partitions that are not for it, but for those that wait for a disk; says whether these were all.
+    pub(super) fn take_out(
+        &self,
+        is_for_others: impl Fn(&Partition) -> bool,
+    ) -> (Vec<(Key, Followed)>, bool) {
+        let mut is_all = true;
+        let goes = |_: &Key, it: &mut Followed| {
+            let is_for_others = is_for_others(&it.partition);
+            is_all &= !is_for_others || !it.is_waiting;
+            is_for_others && !it.is_waiting
+        };
+        let taken_out = self.followed.lock().extract_if(.., goes).collect();
+        (taken_out, is_all)
+    }
+
+    /// Whether it has handed over what others are to fetch where so many fetch from its broker.
+    pub(super) fn is_sized_for(&self, fetchers: usize) -> bool {
+        self.sized_for.load(Ordering::Relaxed) == fetchers
+    }
+
+    /// It has.
+    pub(super) fn sized_for(&self, fetchers: usize) {
+        self.sized_for.store(fetchers, Ordering::Relaxed);
     }
 
     /// Has what was added fetched; says whether nobody fetches yet, who has to be set to work.
@@ -177,7 +216,8 @@ impl Fetcher {
         !self.has_begun.swap(true, Ordering::AcqRel)
     }
 
-    fn something_added(&self) {
+    /// Has it look at what there is to do.
+    pub(super) fn something_added(&self) {
         self.additions.fetch_add(1, Ordering::Release);
         self.added.notify_one();
     }
@@ -227,7 +267,7 @@ impl Fetcher {
             return false;
         }
         let Some(Appending { key, leader_epoch, .. }) = appending.take() else { return false };
-        drop(appending);
+        // Under the lock, or the append might be over in between, and nobody would fetch the partition again.
         self.with(key, leader_epoch, |it| it.is_waiting = true);
         true
     }
@@ -312,15 +352,19 @@ impl Fetcher {
     }
 }
 
-/// Fetches until somebody else does ([`Fetcher::take_over`]).
+/// Fetches until somebody else does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
 pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
-    let client_id: Arc<str> = format!("broker-{}-fetcher-0", broker.node_id).into();
+    let client_id: Arc<str> =
+        format!("broker-{}-fetcher-{}", broker.node_id, fetcher.number).into();
     let mut connection: Connection = None;
     let mut session = Session::default();
     // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
     let mut was_given_up = false;
     loop {
+        if broker.fetchers.hand_over(&broker, &fetcher) {
+            return;
+        }
         if fetcher.has_missed.swap(false, Ordering::AcqRel) {
             session.lost();
         }

@@ -1,6 +1,6 @@
 //! Replication between brokers, around the state machines of `thalweg_replication`: what leaders ask the controller
-//! for (`isr_changes`), what followers fetch (`fetchers`: which broker from whom, `fetcher`: one at a time,
-//! `answer`: what is done with what comes, `waiting`: what of that may wait for a disk), whose fetches a new leader answers soon
+//! for (`isr_changes`), what followers fetch (`fetchers`: which broker from whom, `fetcher`: one of them, `answer`: what is
+//! done with what comes, `waiting`: what of that may wait for a disk), whose fetches a new leader answers soon
 //! (`short_polls`), and how fast replicas that are not in sync may catch up (`throttle`).
 
 mod answer;

@@ -13,20 +13,24 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
+mod several;
+mod stalled;
+
 use crate::testing::{self, Conversation, NODE, Node, Peer, until};
 
 const LEADER: i32 = 2;
 const TOPIC: Uuid = Uuid([6; 16]);
 /// The leader epoch in which everything begins.
 const EPOCH: i32 = 3;
-/// A pause that no test lives through, and one that is hardly any.
+/// A pause that no test lives through, and none.
 const LONG: (&str, &str) = ("replica.fetch.backoff.ms", "3600000");
-const SHORT: (&str, &str) = ("replica.fetch.backoff.ms", "1");
+const NONE: (&str, &str) = ("replica.fetch.backoff.ms", "0");
 
 /// A broker that follows some partitions of `t`.
 struct World {
     node: Node,
     leader: Peer,
+    partitions: usize,
 }
 
 impl World {
@@ -36,7 +40,20 @@ impl World {
         let mut records = vec![leader.record(), testing::topic("t", TOPIC)];
         records.extend((0..partitions).map(|index| led(index, LEADER, EPOCH)));
         node.publish(records).await;
-        World { node, leader }
+        World { node, leader, partitions: usize::try_from(partitions).unwrap() }
+    }
+
+    /// The connection on which everything is asked for first, and that fetch. One that was sent before everything had
+    /// come is given up.
+    async fn first(&self) -> (Conversation, Fetched) {
+        loop {
+            let mut conversation = self.leader.accept().await;
+            let fetched = fetched(&mut conversation).await;
+            if fetched.named.len() == self.partitions {
+                return (conversation, fetched);
+            }
+            conversation.closed().await;
+        }
     }
 
     fn log(&self, index: i32) -> std::sync::Arc<thalweg_log::Log> {
@@ -62,7 +79,9 @@ impl World {
 
     /// A connection whose fetch is let be, whatever comes meanwhile, because the one before it was given up.
     async fn undisturbed(&self) -> (Conversation, Fetched) {
-        let mut first = self.leader.accept().await;
+        let (mut first, _) = self.first().await;
+        // That one may be such a fetch itself.
+        first.answer(&response(0, Vec::new())).await;
         let _ = fetched(&mut first).await;
         self.node.publish([led(0, LEADER, EPOCH + 1)]).await;
         first.closed().await;
@@ -155,8 +174,7 @@ fn torn(base_offset: i64) -> Vec<u8> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_comes_is_appended_and_the_leaders_offsets_are_followed() {
     let world = World::new(2, LONG).await;
-    let mut leader = world.leader.accept().await;
-    let first = fetched(&mut leader).await;
+    let (mut leader, first) = world.first().await;
     assert_eq!(first, request((0, 0), &[(0, EPOCH, 0, -1), (1, EPOCH, 0, -1)]));
     let records = data(0, 4, &[batch(0, EPOCH - 1), batch(3, EPOCH)]);
     leader.answer(&response(77, vec![records, data(1, 0, &[])])).await;
@@ -184,8 +202,7 @@ async fn what_comes_is_appended_and_the_leaders_offsets_are_followed() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_damaged_is_not_appended_and_the_rest_goes_on() {
     let world = World::new(6, LONG).await;
-    let mut leader = world.leader.accept().await;
-    assert_eq!(fetched(&mut leader).await.named.len(), 6);
+    let (mut leader, _) = world.first().await;
     let cut = |batch: Vec<u8>, keep: usize| batch[..keep].to_vec();
     let answer = vec![
         data(0, 9, &[vec![0xff; 200]]),
@@ -221,7 +238,7 @@ async fn what_is_damaged_is_not_appended_and_the_rest_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_damaged_is_fetched_again() {
-    let world = World::new(1, SHORT).await;
+    let world = World::new(1, NONE).await;
     let mut leader = world.leader.accept().await;
     for session in 1..4 {
         assert_eq!(fetched(&mut leader).await.named, [(0, EPOCH, 0, -1)]);
@@ -236,8 +253,7 @@ async fn what_was_damaged_is_fetched_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_nobody_asked_for_is_passed_over() {
     let world = World::new(2, LONG).await;
-    let mut leader = world.leader.accept().await;
-    let _ = fetched(&mut leader).await;
+    let (mut leader, _) = world.first().await;
     let mut answer = response(
         77,
         vec![
@@ -267,8 +283,7 @@ async fn what_nobody_asked_for_is_passed_over() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_that_do_not_follow_the_log_are_refused() {
     let world = World::new(4, LONG).await;
-    let mut leader = world.leader.accept().await;
-    let _ = fetched(&mut leader).await;
+    let (mut leader, _) = world.first().await;
     let whole = |index: i32| data(index, 3, &[batch(0, EPOCH)]);
     leader.answer(&response(77, (0..4).map(whole).collect())).await;
     assert_eq!(fetched(&mut leader).await.named.len(), 4);
@@ -343,8 +358,7 @@ async fn who_is_refused_waits_and_who_is_fenced_waits_for_the_metadata() {
     ];
     let fenced = i32::try_from(codes.len()).unwrap() - 1;
     let world = World::new(fenced + 2, LONG).await;
-    let mut leader = world.leader.accept().await;
-    let _ = fetched(&mut leader).await;
+    let (mut leader, _) = world.first().await;
     let mut answer: Vec<PartitionData> = (0..).zip(codes).map(|(at, it)| refused(at, it)).collect();
     // Records beside an error are none.
     answer[0].records = Some(batch(0, EPOCH).into());
@@ -404,8 +418,7 @@ async fn who_is_out_of_range_begins_where_the_leader_begins_or_ends() {
     const LATEST: i64 = -1;
     const EARLIEST: i64 = -2;
     let world = World::new(5, LONG).await;
-    let mut leader = world.leader.accept().await;
-    let _ = fetched(&mut leader).await;
+    let (mut leader, _) = world.first().await;
     // One has nothing; the others have more than the leader, or what it says makes no sense.
     let whole = |index: i32| data(index, 0, &[batch(0, EPOCH)]);
     leader.answer(&response(77, (1..5).map(whole).collect())).await;
@@ -455,8 +468,7 @@ async fn who_is_out_of_range_begins_where_the_leader_begins_or_ends() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_leader_does_not_have_is_cut_off() {
     let world = World::new(2, LONG).await;
-    let mut leader = world.leader.accept().await;
-    let _ = fetched(&mut leader).await;
+    let (mut leader, _) = world.first().await;
     let whole = |index: i32| data(index, 0, &[batch(0, 1), batch(3, EPOCH)]);
     leader.answer(&response(77, (0..2).map(whole).collect())).await;
     assert_eq!(fetched(&mut leader).await.named.len(), 2);
@@ -475,23 +487,24 @@ async fn what_the_leader_does_not_have_is_cut_off() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_loses_its_session_tells_the_leader_everything() {
-    let world = World::new(2, SHORT).await;
-    let mut leader = world.leader.accept().await;
+    let world = World::new(2, NONE).await;
+    let (mut leader, mut full) = world.first().await;
     let all = [(0, EPOCH, 0, -1), (1, EPOCH, 0, -1)];
-    for (code, next) in [
-        (ErrorCode::FETCH_SESSION_ID_NOT_FOUND, (0, 0)),
-        (ErrorCode::INVALID_FETCH_SESSION_EPOCH, (0, 0)),
-        (ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR, (0, 0)),
-        // After a pause.
-        (ErrorCode::UNKNOWN_SERVER_ERROR, (0, 0)),
+    for code in [
+        ErrorCode::FETCH_SESSION_ID_NOT_FOUND,
+        ErrorCode::INVALID_FETCH_SESSION_EPOCH,
+        ErrorCode::FETCH_SESSION_TOPIC_ID_ERROR,
+        // After a pause, which is none here.
+        ErrorCode::UNKNOWN_SERVER_ERROR,
     ] {
-        assert_eq!(fetched(&mut leader).await, request(next, &all));
+        assert_eq!(full, request((0, 0), &all));
         leader.answer(&response(77, Vec::new())).await;
         assert_eq!(fetched(&mut leader).await, request((77, 1), &[]));
         let refused = FetchResponse { error_code: code, ..Default::default() };
         leader.answer(&refused).await;
+        full = fetched(&mut leader).await;
     }
-    assert_eq!(fetched(&mut leader).await, request((0, 0), &all));
+    assert_eq!(full, request((0, 0), &all));
     leader.answer(&response(78, Vec::new())).await;
     let _ = fetched(&mut leader).await;
     // What cannot be read, and who hangs up: another connection, and the session's id, so that the leader ends it.

@@ -204,6 +204,8 @@ getters! {
     controller_socket_timeout_ms: int = "controller.socket.timeout.ms";
     /// `num.replica.alter.log.dirs.threads`; unset there are as many as log directories.
     alter_log_dirs_threads: int_or_none = "num.replica.alter.log.dirs.threads";
+    /// `num.replica.fetchers`.
+    num_replica_fetchers: int = "num.replica.fetchers";
     /// `replica.fetch.backoff.ms`.
     replica_fetch_backoff_ms: int = "replica.fetch.backoff.ms";
     /// `replica.fetch.max.bytes`.
