@@ -33,6 +33,8 @@ MADE_READY = {
 }
 # Shorter ones than a session are borne, longer ones cost what the broker leads.
 CUT_SECONDS = (1, 9)
+# No session ends, although TCP tries again only after as long again.
+SHORT_CUT_SECONDS = (0.3, 1)
 
 
 class Faults:
@@ -148,9 +150,9 @@ class Faults:
     def everybody(self):
         return [self.cluster.controller.id, *(node.id for node in self.cluster.brokers), CLIENTS]
 
-    def fail(self, links, rule=(1, 0, 0), during=time.sleep):
+    def fail(self, links, rule=(1, 0, 0), during=time.sleep, seconds=CUT_SECONDS):
         """These links fail for a while. `during` has so many seconds for what it does meanwhile."""
-        seconds = self.rng.uniform(*CUT_SECONDS)
+        seconds = self.rng.uniform(*seconds)
         self.cluster.network.rule({link: rule for link in links})
         try:
             during(seconds)
@@ -222,9 +224,17 @@ class Faults:
         return True
 
     def controller(self):
-        """The controller is cut off from all brokers."""
-        print("chaos: no controller", flush=True)
-        return self.fail(ways(self.cluster.controller.id, [node.id for node in self.cluster.brokers]))
+        """The controller is cut off from all brokers for less than a session, or for longer from all but one.
+
+        When all sessions have ended no partition has a leader, and librdkafka 2.16 is told so (KIP-951). After that a
+        producer of its may do nothing any more, with Apache Kafka's brokers, too."""
+        brokers = [node.id for node in self.cluster.brokers]
+        seconds = SHORT_CUT_SECONDS
+        if self.rng.random() < 0.5:
+            brokers.remove(self.rng.choice(brokers))
+            seconds = CUT_SECONDS
+        print(f"chaos: no controller for {brokers}", flush=True)
+        return self.fail(ways(self.cluster.controller.id, brokers), seconds=seconds)
 
     def delay(self):
         """What one sends and is sent is late, and not evenly."""
