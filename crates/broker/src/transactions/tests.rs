@@ -124,14 +124,14 @@ async fn a_connection_that_was_closed_while_it_was_idle_is_opened_again_once() {
     let [one, two, three, four] = [0, 1, 2, 3].map(|number| world.name(2, number));
     let verdict = world.ask(&one);
     let mut kept = world.first.accept().await;
-    assert_eq!(asked(&mut kept).await, [one.clone()]);
+    assert_eq!(asked(&mut kept).await, [&*one]);
     kept.answer(&answer(vec![result(&one, ErrorCode::NONE)])).await;
     assert_eq!(verdict.await, all_well());
 
     drop(kept);
     let verdict = world.ask(&two);
     let mut second = world.first.accept().await;
-    assert_eq!(asked(&mut second).await, [two.clone()]);
+    assert_eq!(asked(&mut second).await, [&*two]);
     second.answer(&answer(vec![result(&two, ErrorCode::NONE)])).await;
     assert_eq!(verdict.await, all_well());
     assert_eq!(world.failures(), 0, "the producer has not heard of it");
@@ -153,7 +153,7 @@ async fn a_connection_that_was_closed_while_it_was_idle_is_opened_again_once() {
     assert_eq!(verdict.await, UNREACHED);
     let verdict = world.ask(&one);
     let mut fifth = world.first.accept().await;
-    assert_eq!(asked(&mut fifth).await, [one.clone()]);
+    assert_eq!(asked(&mut fifth).await, [&*one]);
     fifth.answer(&answer(vec![result(&one, ErrorCode::NONE)])).await;
     assert_eq!(verdict.await, all_well());
     world.node.shut_down().await;
@@ -205,7 +205,7 @@ async fn clients_do_not_hear_that_this_broker_may_not_ask() {
             conversation = Some(world.first.accept().await);
         }
         let conversation = conversation.as_mut().unwrap();
-        assert_eq!(asked(conversation).await, [name.clone()]);
+        assert_eq!(asked(conversation).await, [&*name]);
         // What is said of transactions beside that does not count.
         let all = AddPartitionsToTxnResponse {
             error_code: code,
@@ -224,13 +224,13 @@ async fn an_answer_that_cannot_be_read_ends_the_connection() {
     let name = world.name(2, 0);
     let verdict = world.ask(&name);
     let mut conversation = world.first.accept().await;
-    assert_eq!(asked(&mut conversation).await, [name.clone()]);
+    assert_eq!(asked(&mut conversation).await, [&*name]);
     conversation.answer_bytes(&[0xff; 40]).await;
     assert_eq!(verdict.await, UNREACHED);
     conversation.closed().await;
     let verdict = world.ask(&name);
     let mut conversation = world.first.accept().await;
-    assert_eq!(asked(&mut conversation).await, [name.clone()]);
+    assert_eq!(asked(&mut conversation).await, [&*name]);
     conversation.answer(&answer(vec![result(&name, ErrorCode::NONE)])).await;
     assert_eq!(verdict.await, all_well());
     world.node.shut_down().await;
@@ -275,14 +275,14 @@ async fn who_waits_for_a_coordinator_that_hangs_holds_nobody_else_up() {
     let mut waits = std::pin::pin!(produce(&mut one, Some(&hangs), 4));
     assert!(!is_ready(waits.as_mut()).await);
     let mut silent = world.first.accept().await;
-    assert_eq!(asked(&mut silent).await, [hangs.clone()]);
+    assert_eq!(asked(&mut silent).await, [&*hangs]);
 
     // A record without a transaction, and one in a transaction that somebody else coordinates.
     let plain = produce(&mut two, None, -1).await;
     assert_eq!((plain.error_code, plain.base_offset), (ErrorCode::NONE, 0));
     let other = async {
         let mut conversation = world.second.accept().await;
-        assert_eq!(asked(&mut conversation).await, [goes_on.clone()]);
+        assert_eq!(asked(&mut conversation).await, [&*goes_on]);
         conversation.answer(&answer(vec![result(&goes_on, ErrorCode::NONE)])).await;
     };
     let (added, ()) = tokio::join!(produce(&mut three, Some(&goes_on), 5), other);
@@ -354,14 +354,14 @@ async fn nobody_waits_for_who_coordinates_no_more() {
     let name = world.name(2, 0);
     let verdict = world.ask(&name);
     let mut conversation = world.first.accept().await;
-    assert_eq!(asked(&mut conversation).await, [name.clone()]);
+    assert_eq!(asked(&mut conversation).await, [&*name]);
     let moved = testing::partition(COORDINATORS, 0, 3, 1, &[3]);
     let also_moved = testing::partition(COORDINATORS, 1, 3, 1, &[3]);
     world.node.publish([moved.into(), also_moved.into()]).await;
     assert_eq!(verdict.await, Verdict::All(ErrorCode::NOT_COORDINATOR));
     let verdict = world.ask(&name);
     let mut conversation = world.second.accept().await;
-    assert_eq!(asked(&mut conversation).await, [name.clone()]);
+    assert_eq!(asked(&mut conversation).await, [&*name]);
     conversation.answer(&answer(vec![result(&name, ErrorCode::NONE)])).await;
     assert_eq!(verdict.await, all_well());
     world.node.shut_down().await;
