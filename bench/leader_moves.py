@@ -1,268 +1,171 @@
 """How long a partition stands still when its leader moves: three brokers of Kafka or of Thalweg under one Java
-controller, a client (librdkafka or Thalweg's) that writes a record every millisecond to one partition and reads it.
+controller, a client (librdkafka, Thalweg's or Java's) that writes a record every millisecond to one partition and reads
+it.
 
     leader_moves.py --binary THALWEG --jars FOLDER --scratch FOLDER --out FILE [--moves N] [--rounds N]
-                    [--clients thalweg,librdkafka] [--brokers thalweg,java] [--acks all,1] [--kills N]
+                    [--clients thalweg,librdkafka,java] [--brokers thalweg,java] [--acks all,1]
+                    [--way elect|reassign|shutdown|kill] [--through direct|on|off|stale]
 
-Leaders move by a new order of replicas and an election of the preferred one. The partitions of another topic keep
-every follower's fetch at every leader. The gap of a move is the longest time between two acknowledgements (two
-arrivals at the consumer) within two seconds of it; beside it is the longest one in the second before. Metadata
-requests are those between the first move and the last. With --kills the leader is killed (SIGKILL) instead, and its
-gap is counted from the moment at which another broker says that somebody else leads.
+Leaders move by a new order of replicas and an election of the preferred one (`elect`), by new replicas of which the
+leader is none (`reassign`), because the leader is told to stop (`shutdown`), or because it is killed (`kill`). The
+partitions of another topic keep every follower's fetch at every leader; nothing else is written, because a follower that
+has other partitions to fetch from the new leader does not wait there. The gap of a move is the longest time between two
+acknowledgements (two arrivals at the consumer) of those that begin within the time after it; that of a kill counts from
+the moment at which another broker says that somebody else leads. Beside it are the longest ones in times as long without
+a move. Metadata requests are those between the first move and the last. With --through other than direct, clients go
+through a proxy before each broker, which counts those requests: `off` hides the versions whose answers name leaders,
+with `stale` clients never hear of another leader by Metadata.
 """
 
 import argparse
-import itertools
 import json
-import pathlib
+import os
 import signal
 import statistics
-import subprocess
-import sys
-import threading
 import time
 
-sys.path.append(str(pathlib.Path(__file__).parent.parent / "tests/python"))
+import clusters
+import move_loads
+from clusters import chaos
 
-from confluent_kafka import OFFSET_END, Consumer, ElectionType, Producer, TopicPartition
-from confluent_kafka.admin import NewTopic
-
-import chaos
-
-AFTER_SECONDS = 2.0
-BETWEEN_SECONDS = 2.5
-# The rounds begin with new processes.
+TOPIC = "moves"
+# Java's brokers take up to 0.6 s, and a gap that lasts longer is counted to its end.
+AFTER_SECONDS = {"elect": 0.7, "reassign": 0.7, "shutdown": 2.0, "kill": 2.0}
+# From the new order to the election, so that all brokers have heard of it.
+ORDER_SECONDS = 0.2
+# The clusters begin with new processes, and so do the clients.
 WARM_SECONDS = 30
+WARM_CLIENT_SECONDS = 10
+WARM_MOVES = 6
+STILL = 10
 
 
-class Gaps:
-    """When records were acknowledged and arrived."""
+class Moves:
+    """Moves the partition in one way; each move says when it began, and until when it is looked at, which it waits
+    for."""
 
-    def __init__(self):
-        self.acknowledged, self.arrived = [], []
+    def __init__(self, cluster, way):
+        self.cluster, self.way = cluster, way
+        self.after = AFTER_SECONDS[way]
+        self.replicas = [1, 2] if way == "reassign" else [1, 2, 3]
 
-    def gaps_ms(self, begin, end):
-        """The longest time without one, of both."""
-        return [longest(times, begin, end) for times in (self.acknowledged, self.arrived)]
+    def partition(self):
+        return self.cluster.partitions_of(TOPIC)[0]
 
+    def make(self, count):
+        return [getattr(self, self.way)() for _ in range(count)]
 
-def longest(times, begin, end):
-    times = [begin, *(at for at in list(times) if begin <= at <= end), end]
-    return max(later - earlier for earlier, later in zip(times, times[1:])) * 1000
+    def wait(self, begin, end=None):
+        end = (end or begin) + self.after
+        time.sleep(max(0, end - time.monotonic()))
+        return begin, end
 
+    def reassign_to(self, replicas):
+        self.replicas = replicas
+        self.cluster.reassign({(TOPIC, 0): replicas})
 
-class Librdkafka(Gaps):
-    """A record every millisecond, and a consumer without a group that reads it."""
+    def elect(self):
+        self.reassign_to(self.replicas[1:] + self.replicas[:1])
+        time.sleep(ORDER_SECONDS)
+        # A replica that has fallen behind is not elected.
+        self.cluster.wait_in_sync([TOPIC], len(self.replicas), 60)
+        return self.wait(self.cluster.elect_preferred([(TOPIC, 0)]))
 
-    def __init__(self, _options, bootstrap, topic, acks):
-        super().__init__()
-        self.topic, self.failed, self.requests = topic, 0, {}
-        self.is_over = threading.Event()
-        common = {
-            "bootstrap.servers": bootstrap, "topic.metadata.refresh.interval.ms": 300_000,
-            "statistics.interval.ms": 200,
-        }  # fmt: skip
-        self.producer = Producer(common | {
-            "acks": acks, "linger.ms": 0, "enable.idempotence": acks == "all", "message.timeout.ms": 60_000,
-            "stats_cb": lambda text: self.count("producer", text),
-        })  # fmt: skip
-        self.consumer = Consumer(common | {
-            "group.id": "none", "enable.auto.commit": False, "auto.offset.reset": "latest",
-            "stats_cb": lambda text: self.count("consumer", text),
-        })  # fmt: skip
-        # With an offset, or a coordinator would be asked for one.
-        self.consumer.assign([TopicPartition(topic, 0, OFFSET_END)])
-        self.threads = [threading.Thread(target=run, daemon=True) for run in (self.send, self.read)]
-        for thread in self.threads:
-            thread.start()
+    def reassign(self):
+        begin = time.monotonic()
+        gone = self.replicas[0]
+        self.reassign_to([self.replicas[1], 6 - sum(self.replicas)])
+        chaos.eventually(f"{gone} is no replica", 30, lambda: gone not in self.partition().replicas)
+        # The leader changed some time before that.
+        return self.wait(begin, time.monotonic())
 
-    def count(self, who, text):
-        brokers = json.loads(text)["brokers"].values()
-        self.requests[who] = sum(broker["req"].get("Metadata", 0) for broker in brokers)
+    def shutdown(self):
+        node, begin = self.leader(), time.monotonic()
+        node.end(signal.SIGTERM, 60)
+        return self.bring_back(node, self.wait(begin))
 
-    def metadata_requests(self):
-        # As new as the last statistics are.
-        time.sleep(0.5)
-        return sum(self.requests.values())
+    def kill(self):
+        node = self.leader()
+        node.end(signal.SIGKILL, 10)
+        while self.partition().leader in (node.id, -1):
+            time.sleep(0.002)
+        return self.bring_back(node, self.wait(time.monotonic()))
 
-    def delivered(self, error, _message):
-        if error is None:
-            self.acknowledged.append(time.monotonic())
-        else:
-            self.failed += 1
+    def leader(self):
+        return self.cluster.brokers[self.partition().leader - 1]
 
-    def send(self):
-        while not self.is_over.is_set():
-            self.producer.produce(self.topic, b"x" * 100, partition=0, on_delivery=self.delivered)
-            self.producer.poll(0.001)
-        self.producer.flush(60)
-
-    def read(self):
-        while not self.is_over.is_set():
-            message = self.consumer.poll(0.2)
-            if message is None:
-                continue
-            if message.error() is None:
-                self.arrived.append(time.monotonic())
-            else:
-                self.failed += 1
-        self.consumer.close()
-
-    def finish(self):
-        self.is_over.set()
-        for thread in self.threads:
-            thread.join(90)
-        return {"failed": self.failed}
+    def bring_back(self, node, looked_at):
+        node.start()
+        self.cluster.wait_in_sync([TOPIC, chaos.TOPIC], 3, 60)
+        return looked_at
 
 
-class Thalweg(Gaps):
-    """The same by `thalweg bench client moves`."""
-
-    def __init__(self, options, bootstrap, topic, acks):
-        super().__init__()
-        command = [options.binary, "bench", "client", "moves", "--topic", topic, "--acks", acks]
-        command += ["--bootstrap", bootstrap]
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.last = {}
-        self.reader = threading.Thread(target=self.read, daemon=True)
-        self.reader.start()
-
-    def read(self):
-        for line in self.process.stdout:
-            self.last = told = json.loads(line)
-            self.acknowledged += told.get("acknowledged_at", [])
-            self.arrived += told.get("arrived_at", [])
-
-    def metadata_requests(self):
-        # Its lines come every 100 ms.
-        time.sleep(0.5)
-        return self.last["metadata_requests"]
-
-    def finish(self):
-        self.process.stdin.close()
-        self.process.wait(90)
-        self.reader.join()
-        return {name: self.last[name] for name in ["failed", "read_errors", "out_of_order", "first_error", "retries"]}
+def measure(options, moves, client, acks):
+    cluster, load_before = moves.cluster, os.getloadavg()[0]
+    load = move_loads.CLIENTS[client](cluster, options.built, options.through, TOPIC, acks)
+    time.sleep(WARM_CLIENT_SECONDS)
+    moves.make(WARM_MOVES if options.way in ("elect", "reassign") else 1)
+    begin_still = time.monotonic()
+    time.sleep(STILL * moves.after)
+    asked, late = load.metadata_requests(), cluster.late_elections
+    busy, cpu, began = clusters.cpu_times(), cluster.cpu(), time.monotonic()
+    made = moves.make(options.moves)
+    seconds, cpu, busy = time.monotonic() - began, cluster.cpu() - cpu, clusters.busy_since(busy)
+    if asked is not None:
+        asked = load.metadata_requests() - asked
+    noticed = load.finish()
+    gaps = [load.gaps_ms(begin, end) for begin, end in made]
+    stills = [begin_still + at * moves.after for at in range(STILL)]
+    still = [load.gaps_ms(begin, begin + moves.after) for begin in stills]
+    result = {"client": client, "acks": acks, "way": options.way, "through": options.through}
+    for at, side in enumerate(["produce", "fetch"]):
+        result[f"{side}_ms"] = [round(gap[at], 2) for gap in gaps]
+        result[f"{side}_still_ms"] = [round(gap[at], 2) for gap in still]
+    result |= {"late_elections": cluster.late_elections - late, "metadata_requests": asked, "machine_busy": busy, "load_before": load_before}
+    return result | {"brokers_cpu_percent": round(100 * cpu / seconds, 1)} | noticed
 
 
-CLIENTS = {"thalweg": Thalweg, "librdkafka": Librdkafka}
-
-
-class Cluster(chaos.Cluster):
-    """Java's processes as Kafka's scripts start them, but for a smaller heap; the chaos suite spares compiling."""
-
-    def java_command(self, args, mib):
-        tuned = ["-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"]
-        return ["java", f"-Xmx{2 * mib}m", *tuned, "-cp", f"{self.jars}/*", *args]
-
-
-def reassign(options, cluster, topic, replicas):
-    plan = {"version": 1, "partitions": [{"topic": topic, "partition": 0, "replicas": replicas}]}
-    path = cluster.scratch / "plan.json"
-    path.write_text(json.dumps(plan))
-    command = [options.binary, "cluster", "reassign", "--file", path, "-b", cluster.bootstrap]
-    subprocess.run(command, check=True, capture_output=True, timeout=30)
-
-
-def move(options, cluster, topic, leader):
-    """The partition is led by another broker; says when that began."""
-    others = [node for node in (1, 2, 3) if node != leader]
-    reassign(options, cluster, topic, [leader, *others])
-    time.sleep(0.5)
-    begin = time.monotonic()
-    elected = cluster.admin.elect_leaders(ElectionType.PREFERRED, [TopicPartition(topic, 0)])
-    for result in elected.result(30).values():
-        if result is not None:
-            raise AssertionError(result)
-    return begin
-
-
-def leader_of(cluster, topic):
-    return cluster.admin.list_topics(topic, timeout=10).topics[topic].partitions[0]
-
-
-def kill(cluster, topic):
-    """The leader is killed; says which, and when another one was known to lead."""
-    before = leader_of(cluster, topic).leader
-    node = cluster.brokers[before - 1]
-    node.end(signal.SIGKILL, 10)
-    while leader_of(cluster, topic).leader in (before, -1):
-        time.sleep(0.002)
-    return node, time.monotonic()
-
-
-def measure(options, client, kind, acks):
-    sizes = {"java": 3 if kind == "java" else 0, "thalweg": 3 if kind == "thalweg" else 0}
-    made = argparse.Namespace(binary=options.binary, jars=options.jars, scratch=options.scratch, **sizes)
-    cluster = Cluster(made)
+def run(options, kind):
+    """All clients on one cluster."""
+    fronts = [] if options.through == clusters.DIRECT else [options.through]
+    cluster = clusters.Cluster(options, kind, fronts=fronts)
     try:
         cluster.start()
-        topic = "moves"
-        cluster.admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
-        # All brokers have heard of it, Java's that have just begun as well.
-        time.sleep(5)
-        load = CLIENTS[client](options, cluster.bootstrap, topic, acks)
+        moves = Moves(cluster, options.way)
+        cluster.create(TOPIC, [moves.replicas])
         time.sleep(WARM_SECONDS)
-        leader = leader_of(cluster, topic).leader
-        begins, stills = [], []
-        asked, busy = load.metadata_requests(), cpu_times()
-        for _ in range(options.kills or options.moves):
-            stills.append(time.monotonic() - 1)
-            if options.kills:
-                node, begin = kill(cluster, topic)
-            else:
-                leader = leader % 3 + 1
-                begin = move(options, cluster, topic, leader)
-            begins.append(begin)
-            time.sleep(max(0, begin + BETWEEN_SECONDS - time.monotonic()))
-            if options.kills:
-                node.start()
-                chaos.eventually("all in sync", 60, lambda: len(leader_of(cluster, topic).isrs) == 3)
-        used = [later - earlier for earlier, later in zip(busy, cpu_times())]
-        asked = load.metadata_requests() - asked
-        gaps = [load.gaps_ms(begin, begin + AFTER_SECONDS) for begin in begins]
-        still = [load.gaps_ms(begin, begin + 1) for begin in stills]
-        result = {"client": client, "brokers": kind, "acks": acks, "way": "kill" if options.kills else "move"}
-        for at, side in enumerate(["produce", "fetch"]):
-            result[f"{side}_ms"] = [round(gap[at], 2) for gap in gaps]
-            result[f"{side}_still_ms"] = [round(gap[at], 2) for gap in still]
-        result["metadata_requests"] = asked
-        result["machine_busy"] = round(1 - used[1] / used[0], 2)
-        return result | load.finish()
+        for acks in options.acks:
+            for client in options.clients:
+                yield {"brokers": kind, **measure(options, moves, client, acks)}
     finally:
         cluster.stop()
-        # It would go on looking for its brokers.
-        cluster.admin = None
-
-
-def cpu_times():
-    """All time of all processors, and what of it they were idle."""
-    numbers = [int(field) for field in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:]]
-    return sum(numbers), numbers[3] + numbers[4]
 
 
 def main():
     parser = argparse.ArgumentParser()
     for name in ["--binary", "--jars", "--scratch", "--out"]:
         parser.add_argument(name, required=True)
-    parser.add_argument("--moves", type=int, default=15)
-    parser.add_argument("--kills", type=int, default=0)
+    parser.add_argument("--moves", type=int, default=150)
+    parser.add_argument("--way", choices=AFTER_SECONDS, default="elect")
     parser.add_argument("--rounds", type=int, default=2)
-    for name, default in [("clients", "thalweg,librdkafka"), ("brokers", "thalweg,java"), ("acks", "all,1")]:
-        parser.add_argument(f"--{name}", type=lambda text: text.split(","), default=default.split(","))
+    parser.add_argument("--through", choices=[clusters.DIRECT, *clusters.PROXIES], default=clusters.DIRECT)
+    for name, allowed in [("clients", list(move_loads.CLIENTS)), ("brokers", ["thalweg", "java"]), ("acks", ["all", "1"])]:
+        parser.add_argument(f"--{name}", type=clusters.some_of(allowed), default=allowed)
     options = parser.parse_args()
+    options.built = clusters.build(options)
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
-            for acks, client, kind in itertools.product(options.acks, options.clients, options.brokers):
-                result = measure(options, client, kind, acks)
-                print(json.dumps(result), file=out, flush=True)
-                print(f"{client} on {kind}, acks={acks}: {summary(result)}", flush=True)
+            for kind in options.brokers:
+                for result in run(options, kind):
+                    print(json.dumps({"commit": clusters.commit(), **result}), file=out, flush=True)
+                    print(summary(result), flush=True)
 
 
 def summary(result):
     def of(name):
-        gaps = sorted(result[name])
-        return f"{statistics.median(gaps):.1f} ms (least {gaps[0]:.1f}, most {gaps[-1]:.1f})"
+        gaps = result[name]
+        p99 = clusters.percentile(gaps, 0.99)
+        return f"{statistics.median(gaps):.1f} ms (least {min(gaps):.1f}, p99 {p99:.1f}, most {max(gaps):.1f})"
 
     sides = ", ".join(f"{side} {of(f'{side}_ms')}, still {of(f'{side}_still_ms')}" for side in ["produce", "fetch"])
     others = {name: value for name, value in result.items() if not isinstance(value, list)}

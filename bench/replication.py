@@ -19,21 +19,14 @@ import concurrent.futures
 import contextlib
 import json
 import os
-import pathlib
 import re
 import signal
 import subprocess
-import sys
 import time
 import urllib.request
 
-sys.path.append(str(pathlib.Path(__file__).parent.parent / "tests/python"))
-
-from confluent_kafka.admin import NewTopic
-
-import chaos
-from leader_moves import Cluster as WarmCluster
-from ports import free
+import clusters
+from clusters import chaos, free
 
 GIB = 1 << 30
 # Kafka's default; the clusters that are made to fail have segments of a megabyte, each with its files and its fsync.
@@ -47,21 +40,15 @@ JOIN_PARTITIONS = 1000
 AWAY_RATE = 2000
 # A little more than broker.session.timeout.ms of the clusters.
 SESSION_SECONDS = 4
-TICKS = os.sysconf("SC_CLK_TCK")
 
 
-class Node(chaos.Node):
+class Node(clusters.Node):
     def start(self):
         if self.kind == "java":
             return super().start()
         self.metrics = f"127.0.0.1:{free()}"
         command = [self.cluster.binary, "serve", "--config", str(self.config), "--metrics", self.metrics]
         self.process = subprocess.Popen(command, stdout=self.log, stderr=self.log)
-
-    def cpu(self):
-        """CPU seconds so far."""
-        fields = pathlib.Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
 
     def fetches(self):
         """Fetch requests so far; None where nobody counts them."""
@@ -72,40 +59,20 @@ class Node(chaos.Node):
         return int(found[1]) if found else None
 
 
-class Cluster(WarmCluster):
+class Cluster(clusters.Cluster):
     def broker(self, node_id, kind):
         return Node(self, node_id, kind)
 
 
 @contextlib.contextmanager
 def started(options, kind, count):
-    sizes = {"java": count if kind == "java" else 0, "thalweg": count if kind == "thalweg" else 0}
-    made = argparse.Namespace(binary=options.binary, jars=options.jars, scratch=options.scratch, **sizes)
     chaos.MIN_ISR = min(2, count)
-    cluster = Cluster(made)
+    cluster = Cluster(options, kind, count)
     try:
         cluster.start()
         yield cluster
     finally:
         cluster.stop()
-
-
-def create(cluster, name, partitions, replicas, config=None):
-    topic = NewTopic(name, partitions, replica_assignment=[replicas] * partitions, config=config or {})
-    cluster.admin.create_topics([topic], operation_timeout=60)[name].result(120)
-
-
-def in_sync(cluster, topics, replicas, seconds):
-    def are():
-        try:
-            found = cluster.admin.list_topics(timeout=60).topics
-        except Exception:
-            return False
-        return all(
-            name in found and all(len(it.isrs) == replicas for it in found[name].partitions.values()) for name in topics
-        )
-
-    chaos.eventually(f"{len(topics)} topics in sync", seconds, are)
 
 
 def bench(options, cluster, command, *args):
@@ -121,25 +88,17 @@ def write(options, cluster, topic, size, acks=1, *args):
           "--acks", acks, *args)  # fmt: skip
 
 
-def reassign(options, cluster, topic, partitions, replicas):
-    wanted = [{"topic": topic, "partition": at, "replicas": replicas} for at in range(partitions)]
-    path = cluster.scratch / "plan.json"
-    path.write_text(json.dumps({"version": 1, "partitions": wanted}))
-    command = [options.binary, "cluster", "reassign", "--file", path, "-b", cluster.bootstrap]
-    subprocess.run(command, check=True, capture_output=True, timeout=60)
-
-
 def catch_up(options, kind):
     with started(options, kind, 2) as cluster:
         leader, follower = cluster.brokers
         result = {}
         for name, size in [("warm", WARM_BYTES), ("measured", GIB)]:
-            create(cluster, name, 4, [1])
+            cluster.create(name, [[1]] * 4)
             write(options, cluster, name, size)
             time.sleep(2)
             begun, before = time.monotonic(), (leader.cpu(), follower.cpu())
-            reassign(options, cluster, name, 4, [1, 2])
-            in_sync(cluster, [name], 2, 300)
+            cluster.reassign({(name, at): [1, 2] for at in range(4)})
+            cluster.wait_in_sync([name], 2, 300)
             seconds = time.monotonic() - begun
             result = {
                 "seconds": seconds,
@@ -152,12 +111,11 @@ def catch_up(options, kind):
 def tail(options, kind):
     with started(options, kind, 2) as cluster:
         _, follower = cluster.brokers
-        create(cluster, "t", 4, [1, 2])
-        in_sync(cluster, ["t"], 2, 60)
+        cluster.create("t", [[1, 2]] * 4)
         write(options, cluster, "t", WARM_BYTES, "all")
         before, size = follower.cpu(), GIB
         write(options, cluster, "t", size, "all", "--rate", 40_000)
-        in_sync(cluster, ["t"], 2, 60)
+        cluster.wait_in_sync(["t"], 2, 60)
         return {"follower_cpu_per_gb": (follower.cpu() - before) / (size / 1e9)}
 
 
@@ -166,8 +124,7 @@ def idle(options, kind):
         leader, follower = cluster.brokers
         names = [f"idle-{at}" for at in range(IDLE_TOPICS)]
         for name in names:
-            create(cluster, name, IDLE_PARTITIONS, [1, 2])
-        in_sync(cluster, names, 2, 300)
+            cluster.create(name, [[1, 2]] * IDLE_PARTITIONS)
         time.sleep(30)
         begun, before = time.monotonic(), (leader.cpu(), follower.cpu(), leader.fetches())
         time.sleep(IDLE_SECONDS)
@@ -199,8 +156,7 @@ def latency(options, kind):
 def join(options, kind):
     with started(options, kind, 2) as cluster:
         _, node = cluster.brokers
-        create(cluster, "j", JOIN_PARTITIONS, [1, 2])
-        in_sync(cluster, ["j"], 2, 120)
+        cluster.create("j", [[1, 2]] * JOIN_PARTITIONS)
         seconds = []
         for _ in range(3):
             node.end(signal.SIGTERM, 60)
@@ -211,7 +167,7 @@ def join(options, kind):
                 chaos.check(time.monotonic() - begun < 60, "the broker is not unfenced")
                 time.sleep(0.02)
             seconds.append(time.monotonic() - begun)
-            in_sync(cluster, ["j"], 2, 120)
+            cluster.wait_in_sync(["j"], 2, 120)
         return {"partitions": JOIN_PARTITIONS, "seconds": seconds}
 
 
@@ -219,8 +175,7 @@ def away(options, kind):
     with started(options, kind, 3) as cluster:
         node = cluster.brokers[2]
         for name in ["missed", "l"]:
-            create(cluster, name, 4, [1, 2, 3])
-        in_sync(cluster, ["missed", "l"], 3, 60)
+            cluster.create(name, [[1, 2, 3]] * 4)
         write(options, cluster, "missed", WARM_BYTES, "all")
         shape = ["--topic", "l", "--record-size", RECORD, "--acks", "all", "--batch-bytes", BATCH, "--rate", AWAY_RATE]
 
@@ -237,7 +192,7 @@ def away(options, kind):
             time.sleep(3)
             begun = time.monotonic()
             node.start()
-            in_sync(cluster, ["missed", "l"], 3, 300)
+            cluster.wait_in_sync(["missed", "l"], 3, 300)
             seconds = time.monotonic() - begun
             return {"seconds": seconds, "rate": AWAY_RATE, "before": before, "during": during.result()}
 

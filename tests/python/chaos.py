@@ -79,11 +79,11 @@ class Node:
     def log_dirs(self):
         return [self.dir]
 
-    def configure(self):
+    def settings(self):
         controller = self.cluster.controller
         is_controller = self is controller
         listener = "CONTROLLER" if is_controller else "PLAINTEXT"
-        settings = dict(SETTINGS) | {
+        return dict(SETTINGS) | {
             "process.roles": "controller" if is_controller else "broker",
             "node.id": self.id,
             "controller.quorum.voters": f"{controller.id}@{controller.address}",
@@ -92,11 +92,14 @@ class Node:
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
             "log.dirs": ",".join(map(str, self.log_dirs())),
         }
+
+    def configure(self):
+        settings = self.settings()
         self.config = self.cluster.scratch / f"node-{self.id}.properties"
         self.config.write_text("".join(f"{name}={value}\n" for name, value in settings.items()))
         if self.kind == "java":
             command = ["format", "-t", CLUSTER, "-c", str(self.config)]
-            if is_controller:
+            if self is self.cluster.controller:
                 for feature in ["transaction.version", "share.version", "streams.version"]:
                     command += ["--feature", f"{feature}=0"]
             self.cluster.java(["kafka.tools.StorageTool", *command], 128)
