@@ -19,6 +19,7 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import pathlib
 import re
 import signal
 import subprocess
