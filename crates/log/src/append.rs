@@ -321,9 +321,8 @@ impl Log {
         let dir = &self.home().dir;
         let active = &writer.active;
         let failed = |suffix, error| dir.failure_of("append to", &active.file_path(suffix), &error);
-        let mark = dir.pace.mark();
+        let _mark = dir.pace.mark();
         let file = active.open().map_err(|error| failed(names::LOG, error))?;
-        drop(mark);
         let has_aborted = updates.completed.iter().any(|completed| completed.aborted);
         let index = has_aborted.then(|| active.create_txn_index()).transpose();
         let index = index.map_err(|error| failed(names::TXN_INDEX, error))?;

@@ -93,7 +93,7 @@ impl Log {
 
     /// Appends as [`Log::append_with_offsets`] does, unless something has to be waited for; then nothing is done, and
     /// that is what is left to do, on a thread that may wait. So it is where the log's turn is taken, a roll is due, the
-    /// directory stalls, or `flush.messages` asks for a flush.
+    /// directory stalls, too many threads write already, or `flush.messages` may ask for a flush.
     pub fn try_append_with_offsets(
         &self,
         records: &[u8],

@@ -2,12 +2,15 @@
 
 use crate::common;
 
+use std::sync::Arc;
+
 use common::*;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, AppendError, AppendOrigin, Isolation, LogConfig, ReadError, ReadRequest, Wait,
 };
 use thalweg_records::BatchView;
+use thalweg_wire::ErrorCode;
 
 fn small() -> LogConfig {
     LogConfig { segment_bytes: 4096, index_interval_bytes: 200, ..LogConfig::default() }
@@ -164,6 +167,39 @@ fn segments_roll_by_size_time_index_and_offset() {
     }
     assert_eq!(by_offset.segment_base_offsets(), [0, far + 1, 3 * far]);
     assert_eq!(batches(&read_all(&by_offset, 0, 1000)).len(), 4);
+}
+
+#[test]
+fn an_append_that_may_not_wait_does_nothing_where_it_would_have_to() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, LogConfig { segment_bytes: 400, ..LogConfig::default() });
+    let log = create(&logs, "t");
+    let follower = |end| AppendContext::replication(0, end, 1_000);
+    let batch = |offset| BatchSpec::new(offset, 1).leader_epoch(0).value_len(100).build();
+    log.make_follower(0);
+    let mut end = 0;
+    let rolled = loop {
+        match log.try_append_with_offsets(&batch(end), &follower(end)) {
+            Some(appended) => end = appended.unwrap().last_offset + 1,
+            None => break end,
+        }
+    };
+    // A segment is full; whoever may wait begins another one.
+    assert!(rolled > 1 && log.segment_count() == 1 && log.log_end_offset() == rolled);
+    assert!(log.try_append_with_offsets(&batch(end), &follower(end)).is_none());
+    log.append_with_offsets(&batch(end), &follower(end)).unwrap();
+    assert_eq!(log.segment_count(), 2);
+    end += 1;
+    // Errors are the same, and told at once.
+    let error = log.try_append_with_offsets(&batch(end), &follower(end + 1)).unwrap().unwrap_err();
+    assert!(matches!(error, AppendError::UnexpectedOffset { .. }), "{error}");
+    log.make_follower(1);
+    let error = log.try_append_with_offsets(&batch(end), &follower(end)).unwrap().unwrap_err();
+    assert_eq!(error.code(), ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    let flushing = LogConfig { flush_messages: 1_000, ..LogConfig::default() };
+    log.update_config(Arc::new(flushing));
+    assert!(log.try_append_with_offsets(&batch(end), &follower(end)).is_none());
+    assert_eq!(log.log_end_offset(), end);
 }
 
 #[test]

@@ -120,6 +120,11 @@ impl Follower {
         self.state == State::Fenced
     }
 
+    /// Whether it waits to be told where the leader's log begins or ends ([`Self::found`]).
+    pub fn is_out_of_range(&self) -> bool {
+        self.state == State::OutOfRange
+    }
+
     /// When it asks again after an error.
     pub fn retries_at(&self) -> Option<u64> {
         match self.state {

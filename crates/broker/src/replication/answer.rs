@@ -35,7 +35,7 @@ pub(super) struct Found {
 /// What is to be asked of the leader's log, in which epoch.
 pub(super) type ToFind = (Key, i32, Wanted);
 
-fn retry_at(broker: &Broker) -> u64 {
+pub(super) fn retry_at(broker: &Broker) -> u64 {
     let pause = u64::try_from(broker.settings().config.replica_fetch_backoff_ms()).unwrap_or(1_000);
     broker.clock.monotonic_ms().saturating_add(pause)
 }
@@ -121,6 +121,7 @@ impl Batches {
 pub(super) async fn take(
     broker: &Arc<Broker>,
     fetcher: &Arc<Fetcher>,
+    generation: u64,
     session: &Session,
     response: FetchResponse,
     to_find: &mut Vec<ToFind>,
@@ -131,15 +132,15 @@ pub(super) async fn take(
             let key = (topic.topic_id, partition.partition_index);
             let Some(fetch) = session.asked(&key) else { continue };
             bytes += partition.records.as_ref().map_or(0, Bytes::len);
-            let taken = AssertUnwindSafe(|| take_one(broker, fetcher, key, fetch, partition));
+            let taken =
+                AssertUnwindSafe(|| take_one(broker, fetcher, generation, key, fetch, partition));
             match catch_unwind(taken) {
-                Ok(Taken::Nothing) => {}
-                Ok(Taken::ToFind(wanted)) => to_find.push(wanted),
-                Ok(Taken::Superseded) => {
-                    fetcher.fetch_again();
-                    return ControlFlow::Break(());
-                }
+                Ok(wanted) => to_find.extend(wanted),
                 Err(_) => panicked(broker, fetcher, key, fetch.leader_epoch),
+            }
+            if !fetcher.is_current(generation) {
+                fetcher.fetch_again();
+                return ControlFlow::Break(());
             }
             if bytes >= BYTES_AT_A_TIME {
                 bytes = 0;
@@ -150,23 +151,14 @@ pub(super) async fn take(
     ControlFlow::Continue(())
 }
 
-/// What became of a partition's part of an answer.
-enum Taken {
-    /// It is carried out, or somebody else does that.
-    Nothing,
-    /// Something has to be known first.
-    ToFind(ToFind),
-    /// It is carried out; somebody else fetches meanwhile.
-    Superseded,
-}
-
 fn take_one(
     broker: &Arc<Broker>,
     fetcher: &Arc<Fetcher>,
+    generation: u64,
     key: Key,
     fetch: &NextFetch,
     answer: PartitionData,
-) -> Taken {
+) -> Option<ToFind> {
     let diverging = &answer.diverging_epoch;
     let told = FetchAnswer {
         error: answer.error_code,
@@ -195,7 +187,7 @@ fn take_one(
         if !is_error {
             fetcher.forget_session();
         }
-        return Taken::Nothing;
+        return None;
     };
     if is_error && !is_retried_soon {
         let named = format!("{}-{}: {}", partition.topic, partition.index, told.error);
@@ -206,8 +198,7 @@ fn take_one(
         if !is_error {
             fetcher.forget_session();
         }
-        let wanted = begin(broker, fetcher, key, leader_epoch, partition, step);
-        return wanted.map_or(Taken::Nothing, Taken::ToFind);
+        return take_step(broker, fetcher, key, leader_epoch, partition, step);
     }
     let offsets =
         LeaderOffsets { high_watermark: answer.high_watermark, log_start: answer.log_start_offset };
@@ -216,10 +207,10 @@ fn take_one(
         Ok(batches) => batches,
         Err(reason) => {
             not_appended(broker, fetcher, key, leader_epoch, &partition, &reason);
-            return Taken::Nothing;
+            return None;
         }
     };
-    let (appended, is_superseded) = fetcher.append(key, leader_epoch, &partition, || {
+    let appended = fetcher.append(generation, key, leader_epoch, &partition, || {
         append_now(broker, leader_epoch, &partition, &batches)
     });
     match appended {
@@ -239,7 +230,7 @@ fn take_one(
             waiting::leave(broker, fetcher, Change { key, leader_epoch, partition, what });
         }
     }
-    if is_superseded { Taken::Superseded } else { Taken::Nothing }
+    None
 }
 
 /// Takes what the leader says of where its log begins or ends; gives what else is to be known.
@@ -251,7 +242,7 @@ pub(super) fn found(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, found: Found) 
             let log = LogEpochs(&it.partition);
             (it.partition.clone(), it.follower.found(leader_epoch, found, &log, retry_at))
         })?;
-        begin(broker, fetcher, key, leader_epoch, partition, step)
+        take_step(broker, fetcher, key, leader_epoch, partition, step)
     });
     catch_unwind(taken).unwrap_or_else(|_| {
         panicked(broker, fetcher, key, leader_epoch);
@@ -259,8 +250,8 @@ pub(super) fn found(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, found: Found) 
     })
 }
 
-/// Begins a step that is no append.
-fn begin(
+/// Takes a step that is no append, or leaves it to a thread that may wait.
+fn take_step(
     broker: &Arc<Broker>,
     fetcher: &Arc<Fetcher>,
     key: Key,

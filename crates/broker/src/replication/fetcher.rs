@@ -56,8 +56,6 @@ struct Due {
     is_waiting: bool,
     /// When there is more.
     wakes_at: Option<u64>,
-    /// How often something more to fetch had come.
-    additions: u64,
 }
 
 /// A partition that is fetched.
@@ -84,6 +82,7 @@ impl Followed {
 /// An append that the thread that fetches is in.
 #[derive(Debug)]
 struct Appending {
+    generation: u64,
     key: Key,
     leader_epoch: i32,
     dir: Arc<LogDir>,
@@ -108,7 +107,9 @@ pub(crate) struct Fetcher {
     /// The leader believes that this follower knows what it does not: a high watermark that it would not be told again.
     has_missed: AtomicBool,
     pub(super) waiting: Waiting,
-    /// What the thread that fetches appends to.
+    /// Which of the loops is the one that fetches, of those that took over from each other.
+    generation: AtomicU64,
+    /// What that one appends to.
     appending: Mutex<Option<Appending>>,
     /// Something that waited for a disk is done.
     settled: Notify,
@@ -147,6 +148,7 @@ impl Fetcher {
             added: Notify::new(),
             has_missed: AtomicBool::new(false),
             waiting: Waiting::default(),
+            generation: AtomicU64::new(0),
             appending: Mutex::default(),
             settled: Notify::new(),
             said: Mutex::default(),
@@ -180,6 +182,8 @@ impl Fetcher {
     /// Takes partitions in, to be fetched on from where another fetcher was.
     pub(super) fn put(&self, all: impl IntoIterator<Item = (Key, Followed)>) {
         self.followed.lock().extend(all);
+        // Nobody looks whether they are for it.
+        self.sized_for.store(0, Ordering::Relaxed);
         self.has_more.store(true, Ordering::Release);
     }
 
@@ -204,7 +208,7 @@ impl Fetcher {
     }
 
     /// It has.
-    pub(super) fn sized_for(&self, fetchers: usize) {
+    pub(super) fn set_sized_for(&self, fetchers: usize) {
         self.sized_for.store(fetchers, Ordering::Relaxed);
     }
 
@@ -228,13 +232,13 @@ impl Fetcher {
         self.settled.notify_one();
     }
 
-    /// Waits, for a moment, until nothing waits for a disk but for those that stall.
+    /// Waits, for a moment, for the disks that do not stall.
     async fn settle(&self) {
-        if !self.waiting.is_worth_it() {
+        if !self.waiting.has_soon() {
             return;
         }
         let settled = async {
-            while self.waiting.is_worth_it() {
+            while self.waiting.has_soon() {
                 self.settled.notified().await;
             }
         };
@@ -243,33 +247,51 @@ impl Fetcher {
         }
     }
 
-    /// Appends to a partition's log on the thread that fetches; says, too, whether that does not fetch any more
-    /// ([`Self::take_over`]). A panic is the caller's.
+    /// Appends to a partition's log on the thread that fetches ([`Self::take_over`]). A panic is the caller's.
     pub(super) fn append<T>(
         &self,
+        generation: u64,
         key: Key,
         leader_epoch: i32,
         partition: &Partition,
         append: impl FnOnce() -> T,
-    ) -> (std::thread::Result<T>, bool) {
-        let dir = Arc::clone(partition.log.dir());
-        *self.appending.lock() = Some(Appending { key, leader_epoch, dir });
+    ) -> std::thread::Result<T> {
+        let dir = partition.log.dir();
+        // Where it stalls the append waits elsewhere.
+        if !dir.is_slow() {
+            let dir = Arc::clone(dir);
+            *self.appending.lock() = Some(Appending { generation, key, leader_epoch, dir });
+        }
         let done = catch_unwind(AssertUnwindSafe(append));
-        let is_superseded = self.appending.lock().take().is_none();
-        (done, is_superseded)
+        // Somebody else's is let be.
+        self.appending.lock().take_if(|it| it.generation == generation);
+        done
     }
 
-    /// If the thread that fetches is in an append that does not come back, somebody else has to fetch the rest: says so,
-    /// and leaves that partition to the one that is stuck.
-    pub(super) fn take_over(&self) -> bool {
+    /// If the loop that fetches is in an append that does not come back, another one has to fetch the rest: gives the
+    /// generation of that one, and leaves the partition to the one that is stuck.
+    pub(super) fn take_over(&self) -> Option<u64> {
         let mut appending = self.appending.lock();
         if !appending.as_ref().is_some_and(|it| it.dir.is_slow()) {
-            return false;
+            return None;
         }
-        let Some(Appending { key, leader_epoch, .. }) = appending.take() else { return false };
+        let Appending { key, leader_epoch, .. } = appending.take()?;
         // Under the lock, or the append might be over in between, and nobody would fetch the partition again.
         self.with(key, leader_epoch, |it| it.is_waiting = true);
-        true
+        Some(self.generation.fetch_add(1, Ordering::AcqRel) + 1)
+    }
+
+    /// Whether a loop is the one that fetches.
+    pub(super) fn is_current(&self, generation: u64) -> bool {
+        self.generation.load(Ordering::Acquire) == generation
+    }
+
+    /// Nobody looks for the places in the leader's logs any more that the loop before this one looked for.
+    fn look_again(&self, retry_at_ms: u64) {
+        let mut followed = self.followed.lock();
+        for it in followed.values_mut().filter(|it| it.follower.is_out_of_range()) {
+            it.follower.failed(retry_at_ms);
+        }
     }
 
     /// The next fetch begins another session.
@@ -277,7 +299,7 @@ impl Fetcher {
         self.has_missed.store(true, Ordering::Release);
     }
 
-    /// Waits until something more to fetch has come than there was at [`Due::additions`].
+    /// Waits until something more to fetch has come than there was.
     async fn added_since(&self, known: u64) {
         while self.additions.load(Ordering::Acquire) == known {
             self.added.notified().await;
@@ -310,7 +332,6 @@ impl Fetcher {
     fn due(&self, session: &mut Session, throttle: &Throttle, now_ms: u64) -> Due {
         let is_exceeded = throttle.is_exceeded(now_ms);
         let followed = self.followed.lock();
-        let additions = self.additions.load(Ordering::Acquire);
         let (mut wakes_at, mut is_empty, mut is_waiting) = (None::<u64>, true, false);
         // What an offline directory has is fetched by the next process.
         let usable = followed.iter().filter(|(_, it)| it.partition.log.dir().check().is_ok());
@@ -333,7 +354,7 @@ impl Fetcher {
             is_empty = false;
             Some((*key, Told { fetch, log_start: it.partition.log.log_start_offset() }))
         }));
-        Due { changes, is_empty, is_waiting, wakes_at, additions }
+        Due { changes, is_empty, is_waiting, wakes_at }
     }
 
     /// The leader answers again.
@@ -353,7 +374,7 @@ impl Fetcher {
 }
 
 /// Fetches until somebody else does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
-pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
+pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) {
     let client_id: Arc<str> =
         format!("broker-{}-fetcher-{}", broker.node_id, fetcher.number).into();
     let mut connection: Connection = None;
@@ -361,7 +382,10 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
     let mut was_given_up = false;
+    fetcher.look_again(answer::retry_at(&broker));
     loop {
+        // First, so that nothing that comes from here on waits for the answer of a fetch without it.
+        let additions = fetcher.additions.load(Ordering::Acquire);
         if broker.fetchers.hand_over(&broker, &fetcher) {
             return;
         }
@@ -369,7 +393,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
             session.lost();
         }
         let now = broker.clock.monotonic_ms();
-        let Due { mut changes, is_empty, is_waiting, wakes_at, additions } =
+        let Due { mut changes, is_empty, is_waiting, wakes_at } =
             fetcher.due(&mut session, &broker.shared.throttles.follower, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
@@ -420,7 +444,9 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
                     fetcher.recovered();
                 }
                 session.answered(response.session_id);
-                if take(&broker, &fetcher, &session, response, &mut connection).await.is_break() {
+                let taken =
+                    take(&broker, &fetcher, generation, &session, response, &mut connection);
+                if taken.await.is_break() {
                     return;
                 }
             }
@@ -478,12 +504,13 @@ async fn connect<'a>(
 async fn take(
     broker: &Arc<Broker>,
     fetcher: &Arc<Fetcher>,
+    generation: u64,
     session: &Session,
     response: FetchResponse,
     connection: &mut Connection,
 ) -> ControlFlow<()> {
     let mut to_find = Vec::new();
-    answer::take(broker, fetcher, session, response, &mut to_find).await?;
+    answer::take(broker, fetcher, generation, session, response, &mut to_find).await?;
     // Few: who is out of range begins anew.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };

@@ -65,19 +65,21 @@ impl Fetchers {
     /// So many fetch from each broker from now on. Each hands over what others are to fetch between two of its requests,
     /// so that no two are ever busy with a partition.
     pub(crate) fn resize(&self, per_leader: usize) {
+        let by_id = self.by_id.lock();
         if self.per_leader.swap(per_leader.max(1), Ordering::AcqRel) != per_leader.max(1) {
-            self.by_id.lock().values().for_each(|fetcher| fetcher.something_added());
+            by_id.values().for_each(|fetcher| fetcher.something_added());
         }
     }
 
     /// Hands over what other fetchers are to fetch, but for what waits for a disk; says whether the fetcher has ended,
     /// because nothing is left for it.
     pub(super) fn hand_over(&self, broker: &Arc<Broker>, fetcher: &Fetcher) -> bool {
-        let per_leader = self.per_leader.load(Ordering::Acquire);
-        if fetcher.is_sized_for(per_leader) {
+        if fetcher.is_sized_for(self.per_leader.load(Ordering::Acquire)) {
             return false;
         }
         let mut by_id = self.by_id.lock();
+        // Which does not change under the lock.
+        let per_leader = self.per_leader.load(Ordering::Acquire);
         let (leader, number) = fetcher.id();
         let others = |partition: &Partition| number_of(partition, per_leader) != number;
         let (taken_out, is_all) = fetcher.take_out(others);
@@ -94,7 +96,7 @@ impl Fetchers {
         if !is_all {
             return false;
         }
-        fetcher.sized_for(per_leader);
+        fetcher.set_sized_for(per_leader);
         // Under the lock under which partitions are added, and none is to one of that number.
         let has_ended = number >= per_leader;
         if has_ended {
@@ -131,7 +133,7 @@ fn get(by_id: &mut BTreeMap<FetcherId, Arc<Fetcher>>, id: FetcherId) -> &Arc<Fet
 /// Has what was added to a fetcher fetched.
 fn begin(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>) {
     if fetcher.begin() {
-        broker.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(fetcher)));
+        broker.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(fetcher), 0));
     }
 }
 
@@ -152,9 +154,9 @@ const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 /// Fetches for as long as it is polled. What panics here goes by what the leader sends: that stops neither the broker
 /// nor what is fetched from others.
-async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
+async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) {
     loop {
-        let fetching = run(Arc::clone(&broker), Arc::clone(&fetcher));
+        let fetching = run(Arc::clone(&broker), Arc::clone(&fetcher), generation);
         if CatchPanic(fetching).await.is_ok() {
             // Somebody else fetches, or nothing is left to be fetched.
             return;
@@ -165,19 +167,22 @@ async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>) {
     }
 }
 
-/// Has others fetch what those would who are stuck in a write to a log, for as long as it is polled.
+/// Starts another loop for each fetcher whose loop is stuck in a write to a log, for as long as it is polled.
 pub(crate) async fn take_over_stuck(broker: Arc<Broker>) {
     let stalled = Arc::new(Notify::new());
     let heard = Arc::clone(&stalled);
-    broker.logs.stalls().on_stalled_write(move || heard.notify_one());
+    if !broker.logs.stalls().on_stalled_write(move || heard.notify_one()) {
+        tracing::error!(
+            "somebody else listens to the disks: what is stuck in one is not taken over"
+        );
+    }
     loop {
         stalled.notified().await;
-        let stuck: Vec<Arc<Fetcher>> = {
-            let by_id = broker.fetchers.by_id.lock();
-            by_id.values().filter(|fetcher| fetcher.take_over()).cloned().collect()
-        };
-        for fetcher in stuck {
-            broker.spawn_until_stopped(supervise(Arc::clone(&broker), fetcher));
+        for fetcher in broker.fetchers.by_id.lock().values() {
+            if let Some(generation) = fetcher.take_over() {
+                let next = supervise(Arc::clone(&broker), Arc::clone(fetcher), generation);
+                broker.spawn_until_stopped(next);
+            }
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What a follower has to do with its logs that may wait for a disk: done on a thread of its own for each log directory, one
+//! What a follower has to do with its logs that may wait for a disk: done on a thread of its own for each log directory and fetcher, one
 //! behind the other, so that a disk that stalls holds up neither the fetches nor what goes to another one. A partition is
 //! not fetched meanwhile.
 
@@ -15,7 +15,7 @@ use super::fetcher::{Fetcher, Key};
 use crate::broker::Broker;
 use crate::partition::Partition;
 
-/// Bytes that may wait for a directory, unless there is a single append: as for producers' (`thalweg_log::stalls`).
+/// Bytes of one fetcher that may wait for a directory, unless there is a single append: as for producers' (`thalweg_log::stalls`).
 const BYTES_MAX: usize = 64 << 20;
 
 /// What is to be done with a follower's log, in the leader epoch in which it was found to be due.
@@ -85,7 +85,7 @@ impl<T> Default for Waiting<T> {
 
 impl<T> Waiting<T> {
     /// Whether something is done soon in all likelihood.
-    pub(super) fn is_worth_it(&self) -> bool {
+    pub(super) fn has_soon(&self) -> bool {
         self.soon.load(Ordering::Acquire) > 0
     }
 

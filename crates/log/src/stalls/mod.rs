@@ -45,6 +45,7 @@ impl Stalls {
 
     /// Calls `listener` for every write that does not come back, every few milliseconds until it does. It must not wait,
     /// nor panic: the thread that calls it looks after all disks. There is one; says whether it is this one.
+    #[must_use]
     pub fn on_stalled_write(&self, listener: impl Fn() + Send + Sync + 'static) -> bool {
         self.listener.set(Box::new(listener)).is_ok()
     }

@@ -58,10 +58,15 @@ impl Drop for Shut {
 impl World {
     /// A broker with the partitions of `t` in these directories: 0 is "a", 1 is "b".
     async fn in_directories(directories: &[usize]) -> (World, Shut) {
+        World::with(directories, LONG).await
+    }
+
+    /// The same with a pause of its own after errors.
+    async fn with(directories: &[usize], pause: (&str, &str)) -> (World, Shut) {
         let gate = Arc::new(Gate::default());
         let hooks = Hooks { disk: Disk::with_hook(gate.clone()), ..Hooks::default() };
         let leader = Peer::new(LEADER).await;
-        let node = Node::start_with(&[LONG], &["a", "b"], hooks).await;
+        let node = Node::start_with(&[pause], &["a", "b"], hooks).await;
         let mut records = vec![leader.record(), testing::topic("t", TOPIC)];
         let world = World { node, leader, partitions: directories.len() };
         records.extend((0..).zip(directories).map(|(index, dir)| world.in_directory(index, *dir)));
@@ -128,6 +133,22 @@ async fn a_directory_that_hangs_holds_up_only_its_own_partitions() {
     named.sort_unstable();
     assert_eq!(named, [(2, EPOCH, 3, EPOCH), (3, EPOCH, 3, EPOCH)]);
     assert_eq!((world.ends(2), world.ends(3)), ((3, 3), (3, 3)));
+    world.node.shut_down().await;
+}
+
+/// Who is stuck does not come to what it was to ask the leader for, and whoever fetches instead does not know of that.
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn who_is_out_of_range_when_a_directory_hangs_is_fetched_on() {
+    let (world, gate) = World::with(&[0, 1], NONE).await;
+    let (mut stuck, _) = world.first().await;
+    gate.0.state.lock().is_shut = true;
+    let out = refused(0, ErrorCode::OFFSET_OUT_OF_RANGE);
+    stuck.answer(&response(77, vec![out, data(1, 3, &[batch(0, EPOCH)])])).await;
+    gate.until_waits().await;
+    let mut leader = world.leader.accept().await;
+    assert_eq!(fetched(&mut leader).await, request((0, 0), &[(0, EPOCH, 0, -1)]));
+    gate.open();
+    stuck.closed().await;
     world.node.shut_down().await;
 }
 
