@@ -11,6 +11,7 @@ pub struct ApiVersions {
     /// Sorted by API.
     ranges: Vec<(ApiKey, i16, i16)>,
     features: Vec<(String, i16)>,
+    features_epoch: i64,
 }
 
 /// Why a request cannot be sent to a broker.
@@ -46,7 +47,7 @@ impl ApiVersions {
             .iter()
             .map(|feature| (feature.name.clone(), feature.max_version_level))
             .collect();
-        ApiVersions { ranges, features }
+        ApiVersions { ranges, features, features_epoch: response.finalized_features_epoch }
     }
 
     /// What the broker offers of an API.
@@ -69,6 +70,12 @@ impl ApiVersions {
     /// The finalized features and their levels.
     pub fn features(&self) -> impl Iterator<Item = (&str, i16)> {
         self.features.iter().map(|(name, level)| (&**name, *level))
+    }
+
+    /// The offset of the metadata that the features are from; -1 while the broker or controller has read none, and gives
+    /// the lowest `metadata.version` and no other feature.
+    pub fn features_epoch(&self) -> i64 {
+        self.features_epoch
     }
 
     /// The highest common version of an API, of which `ours` are spoken here.

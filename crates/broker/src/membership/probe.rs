@@ -73,6 +73,8 @@ enum ProbeError {
     Outgoing(#[from] OutgoingError),
     #[error("{0}")]
     Refused(ErrorCode),
+    #[error("it has not read the cluster's metadata yet")]
+    NotReady,
 }
 
 async fn describe_at(
@@ -81,6 +83,11 @@ async fn describe_at(
     timeouts: Timeouts,
 ) -> Result<Cluster, ProbeError> {
     let mut connection = Outgoing::open(address, client_id, timeouts).await?;
+    // What it says of itself before it has read the log's beginning is no cluster's: metadata.version 7, no other feature, and
+    // that it answers nobody. Brokers that start with the controllers of a new cluster meet it so.
+    if connection.versions().features_epoch() < 0 {
+        return Err(ProbeError::NotReady);
+    }
     let request = DescribeClusterRequest { endpoint_type: CONTROLLERS, ..Default::default() };
     let answer = connection.call(&request).await?;
     if answer.error_code.is_err() {
@@ -188,8 +195,15 @@ impl Cluster {
 #[cfg(test)]
 mod tests {
     use thalweg_metadata::config::broker::Mode;
+    use thalweg_wire::messages::api_versions_response::{ApiVersion, FinalizedFeatureKey};
+    use thalweg_wire::messages::{ApiVersionsResponse, DescribeClusterResponse};
+    use thalweg_wire::{ApiKey, Message, Writer};
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
+
+    const DEADLINE: Duration = Duration::from_secs(60);
 
     fn cluster(features: &[(&str, i16)]) -> Cluster {
         let endpoint = Endpoint { host: "controller".into(), port: 9093 };
@@ -216,6 +230,76 @@ mod tests {
         ];
         let props = props.map(|(name, value)| (name.to_owned(), value)).into();
         BrokerConfig::new(props, Mode::Embedded).unwrap()
+    }
+
+    /// Answers one connection as a controller does that has read the metadata up to an offset; counts the requests.
+    async fn serve(mut stream: TcpStream, features_epoch: i64) -> usize {
+        let describe = ApiKey::DESCRIBE_CLUSTER;
+        for count in 0.. {
+            let Ok(size) = stream.read_i32().await else { return count };
+            let mut request = vec![0; usize::try_from(size).unwrap()];
+            stream.read_exact(&mut request).await.unwrap();
+            let [api, version] =
+                [0, 2].map(|at| i16::from_be_bytes([request[at], request[at + 1]]));
+            let mut body = Writer::new();
+            let is_ready = features_epoch >= 0;
+            if ApiKey(api) == describe {
+                let error_code =
+                    if is_ready { ErrorCode::NONE } else { ErrorCode::UNSUPPORTED_VERSION };
+                let cluster_id = "one".to_owned();
+                let answer =
+                    DescribeClusterResponse { error_code, cluster_id, ..Default::default() };
+                answer.encode(&mut body, version).unwrap();
+            } else {
+                let range = |api: ApiKey, min_version, max_version| {
+                    let api_key = api.0;
+                    ApiVersion { api_key, min_version, max_version, ..Default::default() }
+                };
+                let level = if is_ready { 30 } else { 7 };
+                let answer = ApiVersionsResponse {
+                    api_keys: vec![range(describe, 0, 2), range(ApiKey(api), 0, 4)],
+                    finalized_features_epoch: features_epoch,
+                    finalized_features: vec![FinalizedFeatureKey {
+                        name: METADATA_VERSION.to_owned(),
+                        max_version_level: level,
+                        min_version_level: level,
+                        ..Default::default()
+                    }],
+                    ..Default::default()
+                };
+                answer.encode(&mut body, version).unwrap();
+            }
+            // The correlation id, and behind it no tags, where there could be some.
+            let mut answer = request[4..8].to_vec();
+            if ApiKey(api) == describe {
+                answer.push(0);
+            }
+            answer.extend_from_slice(&body.to_vec());
+            stream.write_i32(i32::try_from(answer.len()).unwrap()).await.unwrap();
+            stream.write_all(&answer).await.unwrap();
+        }
+        unreachable!("the requests have an end")
+    }
+
+    #[tokio::test]
+    async fn a_controller_that_has_read_no_metadata_is_asked_again() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address =
+            Endpoint { host: "127.0.0.1".into(), port: listener.local_addr().unwrap().port() };
+        let controller = tokio::spawn(async move {
+            let mut counts = Vec::new();
+            for features_epoch in [-1, -1, 7] {
+                let (stream, _) = listener.accept().await.unwrap();
+                counts.push(serve(stream, features_epoch).await);
+            }
+            counts
+        });
+        let timeouts = Timeouts { connect: DEADLINE, request: DEADLINE, answer_max: 1 << 20 };
+        let cluster = describe(&[address], &"probe".into(), timeouts, DEADLINE).await.unwrap();
+        assert_eq!(cluster.id, "one");
+        assert_eq!(cluster.features[METADATA_VERSION], 30);
+        // Those that it does not know the features of are not asked what they would refuse.
+        assert_eq!(controller.await.unwrap(), [1, 1, 2]);
     }
 
     #[test]
