@@ -2,16 +2,16 @@
 these hints and without, on three brokers of Kafka or of Thalweg under one Java controller.
 
     kip951.py --binary THALWEG --jars FOLDER --scratch FOLDER --out FILE [--rounds N] [--brokers java,thalweg]
-              [--workloads many,few] [--many-rate N] [--few-rate N] [--acks all] [--cycles N]
+              [--workloads many,few] [--many-rate N] [--few-rate N] [--acks all] [--elections N] [--shutdowns N]
 
 Two producers, each with a consumer, run at once on topics of the same shape, so that they have the same moves at the same
 moments: one is told of leaders, one goes through proxies that offer it no version of Produce and Fetch which tells
 (the other goes through proxies, too). `many` partitions get few records each, `few` partitions many. The rates are for both producers together; that of `few`
 should be about half of what Java's brokers take.
 
-A cycle has three ways in which leaders move: `elect`, a third of the partitions of every broker get a new order of
-replicas and an election, twice; `shutdown`, a broker is told to stop, and its partitions move; `return`, it is back, in
-sync, and is elected for what it led before. Latencies are counted from the moment at which a record was to be sent, for
+There are three ways in which leaders move: `elect`, a third of the partitions of every broker get a new order of
+replicas and an election; `shutdown`, a broker is told to stop, and its partitions move; `return`, it is back, in sync,
+and is elected for what it led before. Latencies are counted from the moment at which a record was to be sent, for
 the records of the five seconds after a move, those of the partitions that moved apart, and for the time without
 moves. A line of JSON for each producer.
 """
@@ -32,13 +32,15 @@ HINTS = ["on", "off"]
 RECORD = 1024
 LINGER_MS = 1
 # Partitions of each of the two topics.
-WORKLOADS = {"many": 300, "few": 9}
+WORKLOADS = {"few": 9, "many": 150}
 WINDOW_SECONDS = 5
 # From the end of a window to the new order of replicas, and from there to the election.
 REST_SECONDS = 1
 ORDER_SECONDS = 1
-# Brokers and clients begin with new processes. A cycle that is not measured follows.
-WARM_SECONDS = 15
+# Brokers begin with new processes, and clients do with every workload. Elections that are not measured follow.
+WARM_SECONDS = 60
+WARM_CLIENT_SECONDS = 20
+WARM_ELECTIONS = 3
 GROUPS = 3
 CONFIG = {"min.insync.replicas": "2", "segment.bytes": str(128 << 20)}
 
@@ -71,6 +73,7 @@ class Mover:
 
     def shut_down_and_return(self):
         node = self.cluster.brokers[self.turn % len(self.cluster.brokers)]
+        self.turn += 1
         moved = [at for at, nodes in self.replicas.items() if nodes[0] == node.id]
         begin = time.monotonic()
         node.end(signal.SIGTERM, 60)
@@ -83,11 +86,6 @@ class Mover:
     def note(self, way, prepared, begin, partitions):
         self.moves.append(Move(way, prepared, begin, frozenset(partitions)))
         time.sleep(max(0, begin + WINDOW_SECONDS + REST_SECONDS - time.monotonic()))
-
-    def cycle(self):
-        self.elect()
-        self.elect()
-        self.shut_down_and_return()
 
 
 def initial(partition):
@@ -136,7 +134,7 @@ def gaps(load, moves):
     return found
 
 
-def measure(options, cluster, workload):
+def measure(options, cluster, workload, warm_seconds):
     partitions, rate = WORKLOADS[workload], getattr(options, f"{workload}_rate") // len(HINTS)
     topics = {hints: f"{workload}-{hints}" for hints in HINTS}
     for topic in topics.values():
@@ -147,13 +145,17 @@ def measure(options, cluster, workload):
         hints: move_loads.Java(cluster, options.built, hints, topic, options.acks, rate, RECORD, LINGER_MS)
         for hints, topic in topics.items()
     }
-    time.sleep(WARM_SECONDS)
-    mover.cycle()
+    time.sleep(warm_seconds)
+    for _ in range(WARM_ELECTIONS):
+        mover.elect()
     mover.moves.clear()
     asked = {hints: load.metadata_requests() for hints, load in loads.items()}
     busy, cpu, began, late = clusters.cpu_times(), cluster.cpu(), time.monotonic(), cluster.late_elections
-    for _ in range(options.cycles):
-        mover.cycle()
+    for _ in range(options.elections):
+        mover.elect()
+    # Behind them, because the broker that comes back is a new process.
+    for _ in range(options.shutdowns):
+        mover.shut_down_and_return()
     seconds, cpu, busy = time.monotonic() - began, cluster.cpu() - cpu, clusters.busy_since(busy)
     common = {
         "workload": workload, "acks": options.acks, "partitions": partitions, "rate": rate, "seconds": round(seconds, 1),
@@ -175,8 +177,8 @@ def run(options, kind):
     cluster = clusters.Cluster(options, kind, fronts=HINTS)
     try:
         cluster.start()
-        for workload in options.workloads:
-            for result in measure(options, cluster, workload):
+        for at, workload in enumerate(options.workloads):
+            for result in measure(options, cluster, workload, WARM_CLIENT_SECONDS if at else WARM_SECONDS):
                 yield {"brokers": kind, **result}
     finally:
         cluster.stop()
@@ -204,8 +206,9 @@ def main():
     for name in ["--binary", "--jars", "--scratch", "--out"]:
         parser.add_argument(name, required=True)
     parser.add_argument("--rounds", type=int, default=2)
-    parser.add_argument("--cycles", type=int, default=1)
-    for name, default in [("many", 600), ("few", 4000)]:
+    parser.add_argument("--elections", type=int, default=6)
+    parser.add_argument("--shutdowns", type=int, default=2)
+    for name, default in [("few", 1200), ("many", 100)]:
         parser.add_argument(f"--{name}-rate", type=int, default=default)
     parser.add_argument("--acks", choices=["all", "1"], default="all")
     for name, allowed in [("brokers", ["thalweg", "java"]), ("workloads", list(WORKLOADS))]:
