@@ -214,7 +214,7 @@ def main():
     for name, allowed in [("brokers", ["thalweg", "java"]), ("workloads", list(WORKLOADS))]:
         parser.add_argument(f"--{name}", type=clusters.some_of(allowed), default=allowed)
     options = parser.parse_args()
-    options.built = clusters.build(options)
+    options.built = clusters.begin(options)
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
             for kind in options.brokers:

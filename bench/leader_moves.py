@@ -152,7 +152,7 @@ def main():
     for name, allowed in [("clients", list(move_loads.CLIENTS)), ("brokers", ["thalweg", "java"]), ("acks", ["all", "1"])]:
         parser.add_argument(f"--{name}", type=clusters.some_of(allowed), default=allowed)
     options = parser.parse_args()
-    options.built = clusters.build(options)
+    options.built = clusters.begin(options)
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
             for kind in options.brokers:
