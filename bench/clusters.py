@@ -10,6 +10,7 @@ import json
 import math
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import threading
@@ -184,8 +185,10 @@ class Proxies:
         self.reader.join()
 
 
-def build(options):
-    """What clients and proxies are built into."""
+def begin(options):
+    """Builds clients and proxies; says where they are."""
+    # So that what was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     built = pathlib.Path(options.scratch).absolute() / "built"
     built.mkdir(parents=True, exist_ok=True)
     subprocess.run(

@@ -20,6 +20,7 @@ import argparse
 import collections
 import json
 import os
+import random
 import signal
 import statistics
 import time
@@ -34,9 +35,10 @@ LINGER_MS = 1
 # Partitions of each of the two topics.
 WORKLOADS = {"few": 9, "many": 150}
 WINDOW_SECONDS = 5
-# From the end of a window to the new order of replicas, and from there to the election.
+# From the end of a window to the new order of replicas, and from there to the election: to a moment of any long poll of a
+# follower that began with it (500 ms).
 REST_SECONDS = 1
-ORDER_SECONDS = 1
+ORDER_SECONDS = (0.7, 1.2)
 # Brokers begin with new processes, and clients do with every workload. Elections that are not measured follow.
 WARM_SECONDS = 60
 WARM_CLIENT_SECONDS = 20
@@ -54,6 +56,8 @@ class Mover:
         self.cluster, self.topics = cluster, topics
         self.replicas = {at: initial(at) for at in range(partitions)}
         self.turn = 0
+        # The same moments for both makes.
+        self.random = random.Random(1)
         self.moves = []
 
     def everywhere(self, partitions):
@@ -66,7 +70,7 @@ class Mover:
         for at in moved:
             self.replicas[at] = self.replicas[at][1:] + self.replicas[at][:1]
         self.cluster.reassign({(topic, at): self.replicas[at] for topic, at in self.everywhere(moved)})
-        time.sleep(ORDER_SECONDS)
+        time.sleep(self.random.uniform(*ORDER_SECONDS))
         # A replica that has fallen behind is not elected.
         self.cluster.wait_in_sync(self.topics, len(self.cluster.brokers), 60)
         self.note("elect", prepared, self.cluster.elect_preferred(self.everywhere(moved)), moved)
@@ -214,7 +218,7 @@ def main():
     for name, allowed in [("brokers", ["thalweg", "java"]), ("workloads", list(WORKLOADS))]:
         parser.add_argument(f"--{name}", type=clusters.some_of(allowed), default=allowed)
     options = parser.parse_args()
-    options.built = clusters.build(options)
+    options.built = clusters.begin(options)
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
             for kind in options.brokers:

@@ -20,6 +20,7 @@ with `stale` clients never hear of another leader by Metadata.
 import argparse
 import json
 import os
+import random
 import signal
 import statistics
 import time
@@ -31,8 +32,9 @@ from clusters import chaos
 TOPIC = "moves"
 # Java's brokers take up to 0.6 s, and a gap that lasts longer is counted to its end.
 AFTER_SECONDS = {"elect": 0.7, "reassign": 0.7, "shutdown": 2.0, "kill": 2.0}
-# From the new order to the election, so that all brokers have heard of it.
-ORDER_SECONDS = 0.2
+# From the new order to the election, so that all brokers have heard of it; and to a moment of any long poll of a follower
+# that began with it (500 ms), or all moves would meet the same one.
+ORDER_SECONDS = (0.2, 0.7)
 # The clusters begin with new processes, and so do the clients.
 WARM_SECONDS = 30
 WARM_CLIENT_SECONDS = 10
@@ -47,6 +49,8 @@ class Moves:
     def __init__(self, cluster, way):
         self.cluster, self.way = cluster, way
         self.after = AFTER_SECONDS[way]
+        # The same moments for both makes.
+        self.random = random.Random(1)
         self.replicas = [1, 2] if way == "reassign" else [1, 2, 3]
 
     def partition(self):
@@ -66,7 +70,7 @@ class Moves:
 
     def elect(self):
         self.reassign_to(self.replicas[1:] + self.replicas[:1])
-        time.sleep(ORDER_SECONDS)
+        time.sleep(self.random.uniform(*ORDER_SECONDS))
         # A replica that has fallen behind is not elected.
         self.cluster.wait_in_sync([TOPIC], len(self.replicas), 60)
         return self.wait(self.cluster.elect_preferred([(TOPIC, 0)]))
@@ -152,7 +156,7 @@ def main():
     for name, allowed in [("clients", list(move_loads.CLIENTS)), ("brokers", ["thalweg", "java"]), ("acks", ["all", "1"])]:
         parser.add_argument(f"--{name}", type=clusters.some_of(allowed), default=allowed)
     options = parser.parse_args()
-    options.built = clusters.build(options)
+    options.built = clusters.begin(options)
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
             for kind in options.brokers:

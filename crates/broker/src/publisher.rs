@@ -1,6 +1,7 @@
 //! How metadata takes effect: from an image, partitions are opened, made and deleted, leaders set,
 //! configs applied and coordinators told.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -139,13 +140,23 @@ impl Broker {
         self.begin_coordinators();
     }
 
-    /// Tells fetches that wait that an image is in force, and followers that this broker leads `elected`.
+    /// Tells fetches that wait that an image is in force, and followers and consumers that this broker leads `elected`.
     fn tell_fetches(&self, image: &MetadataImage, elected: &[(Uuid, i32)]) {
         self.shared.published.notify_waiters();
         let elected = elected.iter();
-        let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
+        let led = elected
+            .clone()
+            .filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
         let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node_id);
-        self.shared.short_polls.begin(followers, self.clock.monotonic_ms());
+        let now_ms = self.clock.monotonic_ms();
+        self.shared.short_polls.begin(followers, now_ms);
+        let ids: BTreeSet<Uuid> = elected.map(|(id, _)| *id).collect();
+        let table = self.topics();
+        let topics = || ids.iter().filter_map(|id| table.by_id(*id));
+        self.shared.short_polls.elected(topics().map(|topic| Arc::clone(&topic.name)), now_ms);
+        for partition in topics().flat_map(|topic| topic.partitions()) {
+            partition.wake_consumers();
+        }
     }
 
     /// Serves everything the image says is here: once, when the broker starts.

@@ -264,6 +264,11 @@ impl Partition {
         }
     }
 
+    /// Consumers that wait have to look how long they wait.
+    pub(crate) fn wake_consumers(&self) {
+        self.delayed_fetches.wake_all();
+    }
+
     /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: who waits is told of it.
     pub(crate) fn resign(&self, led_elsewhere: Option<(i32, i32)>) {
         let epoch = {

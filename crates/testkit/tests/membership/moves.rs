@@ -224,3 +224,44 @@ async fn partitions_that_go_to_other_brokers_cost_no_metadata_request_and_no_rec
     assert_eq!(world.metadata_requests(), before, "of the producer and the consumer");
     world.finish().await;
 }
+
+/// A consumer has one fetch at a broker, which cannot ask for a partition that comes there while it waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn consumers_of_a_topic_do_not_wait_where_another_of_its_partitions_is_elected() {
+    /// Longer than anything is waited for here.
+    const WAIT_MS: i32 = 600_000;
+    let Some(world) = World::begin(&[SECOND, OWN]).await else { return };
+    let bootstrap = world.brokers[0].bootstrap();
+    for (topic, assignment) in [("two", "10:11,11:10"), ("other", "10:11")] {
+        topic_tool(&bootstrap, &["--create", "--topic", topic, "--replica-assignment", assignment]);
+        let admin = &world.admin;
+        eventually("all in sync", async || in_sync(admin, topic, 2).await).await;
+    }
+    // Their first leaders are elected, too; a record is sent every millisecond, so this takes longer than that counts.
+    world.goes_on(5 * RECORDS).await;
+    let names = ["two", "other"].map(TopicRef::from);
+    let described = world.admin.describe_topics(names.clone()).await;
+    let fetches = names.map(|name| {
+        let topic = described[&name].as_ref().unwrap().id;
+        let at = world.brokers[0].bootstrap();
+        tokio::spawn(async move {
+            let client = support::connect_to(&at).await;
+            client.fetch_waiting(topic, 0, 0, WAIT_MS).await
+        })
+    });
+    let parked = || support::metric(&world.brokers[0], "thalweg_fetches_parked_total");
+    let (before, moved) = (parked(), TopicPartition::new("two", 1));
+    eventually("fetches that wait", async || parked() > before + 1).await;
+    let target = [(moved.clone(), Some(vec![OWN, SECOND]))];
+    let reassigned = world.admin.alter_partition_reassignments(target).await;
+    assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+    assert!(!fetches[0].is_finished(), "there is nothing to read");
+    let elected = world.admin.elect_leaders(Election::Preferred, Some(vec![moved])).await;
+    assert!(elected.unwrap().values().all(Result::is_ok));
+    let [two, other] = fetches;
+    let answered = tokio::time::timeout(WAIT, two).await.expect("an answer").unwrap();
+    assert_eq!(answered, Ok(Vec::new()));
+    assert!(!other.is_finished(), "a consumer of another topic");
+    other.abort();
+    world.goes_on(RECORDS).await;
+}

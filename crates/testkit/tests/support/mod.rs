@@ -142,8 +142,11 @@ pub struct Shown {
 }
 
 pub async fn connect(broker: &TestBroker) -> Client {
-    let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
-    Client { connection }
+    connect_to(&broker.bootstrap()).await
+}
+
+pub async fn connect_to(address: &str) -> Client {
+    Client { connection: Connection::open(address, &Options::default()).await.unwrap() }
 }
 
 fn batch(value: &str) -> Bytes {

@@ -302,20 +302,26 @@ async fn wait_for_metadata(
 async fn wait_for_more(
     context: &Context,
     terms: &Terms,
-    partitions: usize,
+    attempt: &Attempt,
     waiter: &Waiter,
     deadline: tokio::time::Instant,
 ) -> bool {
-    let Some(replica) = terms.replica else {
-        return tokio::time::timeout_at(deadline, waiter.woken()).await.is_err();
-    };
     let broker = &context.broker;
     let polls = &broker.shared.short_polls;
+    let partitions = attempt.parts.len();
+    let sooner = |short: Option<Duration>| {
+        short.map_or(deadline, |wait| deadline.min(tokio::time::Instant::now() + wait))
+    };
+    let Some(replica) = terms.replica else {
+        let read = attempt.parts.iter().filter_map(|part| part.partition.as_ref());
+        let topics = read.map(|partition| &*partition.topic);
+        let short = polls.consumer_wait_max(topics, partitions, broker.clock.monotonic_ms());
+        return tokio::time::timeout_at(sooner(short), waiter.woken()).await.is_err();
+    };
     loop {
         let begun = polls.begun();
         let short = polls.wait_max(replica.id, partitions, broker.clock.monotonic_ms());
-        let deadline =
-            short.map_or(deadline, |wait| deadline.min(tokio::time::Instant::now() + wait));
+        let deadline = sooner(short);
         tokio::select! {
             () = waiter.woken() => return false,
             () = tokio::time::sleep_until(deadline) => return true,
@@ -419,7 +425,7 @@ async fn park(
             // wakes early, which costs a look; not to count it would be to wait for too much.
             let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
-            over = wait_for_more(&context, &terms, attempt.parts.len(), &waiter, deadline).await
+            over = wait_for_more(&context, &terms, &attempt, &waiter, deadline).await
                 || context.broker.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
             attempt = match again(&context, terms, &plan, before, &mut room).await {
