@@ -154,17 +154,18 @@ async fn who_is_out_of_range_when_a_directory_hangs_is_fetched_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_was_not_taken_over_late_is_told_again_by_the_leader() {
-    let (world, gate) = World::in_directories(&[0, 1, 1]).await;
+    let (world, gate) = World::in_directories(&[0, 1, 1, 1]).await;
     let (mut stuck, _) = world.first().await;
     gate.0.state.lock().is_shut = true;
     stuck.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;
     gate.until_waits().await;
     let mut leader = world.leader.accept().await;
-    assert_eq!(fetched(&mut leader).await.named.len(), 2);
-    // What begins before the log's end is found out when it is written.
+    assert_eq!(fetched(&mut leader).await.named.len(), 3);
+    // What begins before the log's end is found out when its turn comes, behind a write that hangs.
     let early = BatchSpec::new(-1, 1).leader_epoch(EPOCH).build();
-    leader.answer(&response(78, vec![data(2, 3, &[early])])).await;
-    assert_eq!(fetched(&mut leader).await.forgotten, [2]);
+    let come = vec![data(3, 3, &[batch(0, EPOCH)]), data(2, 3, &[early])];
+    leader.answer(&response(78, come)).await;
+    assert_eq!(fetched(&mut leader).await.forgotten, [2, 3]);
     gate.open();
     stuck.closed().await;
     let next = loop {
