@@ -91,7 +91,9 @@ impl Broker {
 
         self.topics.store(Arc::new(table));
         self.shared.image.store(Arc::clone(&image));
-        self.tell_fetches(&image, &local.elected);
+        let was_there = |id, index| old.topics.partition(id, index).is_some();
+        let moved = local.elected.iter().filter(|(id, index)| was_there(*id, *index));
+        self.tell_fetches(&image, &local.elected, moved.map(|(id, _)| *id).collect());
         self.follow(changes.partitions.keys().copied());
         self.groups.metadata_changed(Arc::clone(&image), &changes);
         for (id, index) in local.followers {
@@ -135,24 +137,22 @@ impl Broker {
             .map(|(id, partition)| (id, partition.index))
             .collect();
         drop(table);
-        self.tell_fetches(&image, &led);
+        self.tell_fetches(&image, &led, led.iter().map(|(id, _)| *id).collect());
         self.follow(ids);
         self.begin_coordinators();
     }
 
-    /// Tells fetches that wait that an image is in force, and followers and consumers that this broker leads `elected`.
-    fn tell_fetches(&self, image: &MetadataImage, elected: &[(Uuid, i32)]) {
+    /// Tells fetches that wait that an image is in force, followers that this broker leads `elected`, and consumers of
+    /// the topics `moved` that it leads some of their partitions that others led before.
+    fn tell_fetches(&self, image: &MetadataImage, elected: &[(Uuid, i32)], moved: BTreeSet<Uuid>) {
         self.shared.published.notify_waiters();
         let elected = elected.iter();
-        let led = elected
-            .clone()
-            .filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
+        let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
         let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node_id);
         let now_ms = self.clock.monotonic_ms();
         self.shared.short_polls.begin(followers, now_ms);
-        let ids: BTreeSet<Uuid> = elected.map(|(id, _)| *id).collect();
         let table = self.topics();
-        let topics = || ids.iter().filter_map(|id| table.by_id(*id));
+        let topics = || moved.iter().filter_map(|id| table.by_id(*id));
         self.shared.short_polls.elected(topics().map(|topic| Arc::clone(&topic.name)), now_ms);
         for partition in topics().flat_map(|topic| topic.partitions()) {
             partition.wake_consumers();
