@@ -590,7 +590,8 @@ impl ClassicGroup {
         Some(all)
     }
 
-    /// The group's record, with the assignments given.
+    /// The group's record, with the assignments given. Whoever loads it has the members in the order of the record, which
+    /// says who leads next.
     pub(super) fn to_record(&self, assignments: &BTreeMap<Arc<str>, Bytes>) -> GroupMetadataValue {
         let protocol = self.protocol_name.as_deref().unwrap_or_default();
         GroupMetadataValue {
@@ -600,8 +601,8 @@ impl ClassicGroup {
             leader: self.leader.as_deref().map(str::to_owned),
             current_state_timestamp: self.state_timestamp_ms.unwrap_or(-1),
             members: self
-                .members
-                .values()
+                .ordered_members()
+                .into_iter()
                 .map(|m| m.to_record(protocol, assignments.get(&m.id).cloned().unwrap_or_default()))
                 .collect(),
             ..Default::default()
