@@ -6,6 +6,7 @@ use thalweg_records::BatchView;
 
 use crate::disk::OpenFile;
 use crate::error::ReadError;
+use crate::index::MaxTimestamp;
 use crate::log::Log;
 use crate::read::floor_segment;
 use crate::segment::{Segment, is_of};
@@ -81,7 +82,9 @@ impl Log {
         Ok(None)
     }
 
-    /// The record with the largest timestamp; the first of them if there are several.
+    /// The record with the largest timestamp, not before the log's start; the first of them if there are several.
+    ///
+    /// Kafka answers with a record that was deleted, which no consumer can read, until retention removes its segment.
     pub fn offset_of_max_timestamp(
         &self,
         records: &dyn RecordScan,
@@ -90,39 +93,86 @@ impl Log {
         if self.is_closed() {
             return Err(self.read_closed());
         }
+        let start = self.log_start_offset();
         let (segments, end) = self.segments_and_end();
-        let mut latest = None;
-        for segment in &segments[floor_segment(&segments, self.log_start_offset())..] {
-            let max = segment.max_timestamp();
-            let max = max.map_err(|error| self.walk_error(segment, WalkError::Io(error)))?;
-            if latest.as_ref().is_none_or(|(_, best): &(_, crate::index::MaxTimestamp)| {
-                max.timestamp > best.timestamp
-            }) {
-                latest = Some((segment.clone(), max));
+        let mut latest: Option<(&Segment, u32, MaxTimestamp)> = None;
+        for segment in &segments[floor_segment(&segments, start)..] {
+            let size =
+                if segment.base_offset == end.segment { end.position } else { segment.size() };
+            let Some(max) = self.max_from(segment, start, size, records)? else { continue };
+            if latest.is_none_or(|(.., best)| max.timestamp > best.timestamp) {
+                latest = Some((segment, size, max));
             }
         }
-        let Some((segment, max)) = latest else { return Ok(None) };
-        let io = |error| self.walk_error(&segment, WalkError::Io(error));
-        let walk = |error| self.walk_error(&segment, error);
-        let size = if segment.base_offset == end.segment { end.position } else { segment.size() };
+        let Some((segment, size, max)) = latest else { return Ok(None) };
+        let io = |error| self.walk_error(segment, WalkError::Io(error));
+        let walk = |error| self.walk_error(segment, error);
         let file = segment.open().map_err(io)?;
         let found = segment.find(&file, max.offset, size, Wait::Allowed).map_err(walk)?;
         let from = found.map_or(0, |head| head.position);
         let mut batches = Walk::new(&file, from, size, Wait::Allowed);
         while let Some(head) = batches.next().map_err(walk)? {
-            if head.max_timestamp != max.timestamp {
+            if head.max_timestamp < max.timestamp {
                 continue;
             }
             let mut found = None;
-            self.visit_batch(&segment, &file, &head, records, &mut |offset, at| {
-                if at == max.timestamp {
+            self.visit_batch(segment, &file, &head, records, &mut |offset, at| {
+                if at == max.timestamp && offset >= start {
                     found = Some(offset);
                 }
                 found.is_none()
             })?;
-            return Ok(found.map(|offset| of(&head, offset, max.timestamp)));
+            if let Some(offset) = found {
+                return Ok(Some(of(&head, offset, max.timestamp)));
+            }
         }
         Ok(None)
+    }
+
+    /// The largest timestamp of a segment's records from `start` on, and the last offset of the first batch that has it;
+    /// `None` if there are no such records.
+    fn max_from(
+        &self,
+        segment: &Segment,
+        start: i64,
+        size: u32,
+        records: &dyn RecordScan,
+    ) -> Result<Option<MaxTimestamp>, ReadError> {
+        let io = |error| self.walk_error(segment, WalkError::Io(error));
+        let walk = |error| self.walk_error(segment, error);
+        let max = segment.max_timestamp().map_err(io)?;
+        if segment.base_offset >= start {
+            return Ok(Some(max));
+        }
+        let file = segment.open().map_err(io)?;
+        let find = |offset| segment.find(&file, offset, size, Wait::Allowed).map_err(walk);
+        if find(max.offset)?.is_some_and(|head| head.base_offset >= start) {
+            return Ok(Some(max));
+        }
+        // What the index says is of a record that was deleted: the batches say it of the others.
+        let Some(first) = find(start)? else { return Ok(None) };
+        let mut latest: Option<MaxTimestamp> = None;
+        let mut batches = Walk::new(&file, first.position, size, Wait::Allowed);
+        while let Some(head) = batches.next().map_err(walk)? {
+            let is_later = |at: i64| latest.is_none_or(|latest| at > latest.timestamp);
+            if !is_later(head.max_timestamp) {
+                continue;
+            }
+            let mut timestamp = Some(head.max_timestamp);
+            if head.base_offset < start {
+                timestamp = None;
+                self.visit_batch(segment, &file, &head, records, &mut |offset, at| {
+                    if offset >= start {
+                        timestamp = timestamp.max(Some(at));
+                    }
+                    true
+                })?;
+            }
+            if let Some(timestamp) = timestamp.filter(|at| is_later(*at)) {
+                latest = Some(MaxTimestamp { timestamp, offset: head.last_offset });
+            }
+        }
+        Ok(latest)
     }
 
     /// Where to begin when looking for records at or after `timestamp` and `start`.

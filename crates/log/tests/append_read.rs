@@ -270,6 +270,36 @@ fn records_are_found_by_timestamp() {
     assert_eq!(empty.offset_of_max_timestamp(&PlainRecords).unwrap(), None);
 }
 
+/// Whoever goes to what is found must be able to read it.
+#[test]
+fn the_record_with_the_largest_timestamp_is_not_one_that_was_deleted() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, small());
+    let log = create(&logs, "t");
+    let mut all: Vec<(i64, i64)> = Vec::new();
+    for i in 0..150i64 {
+        // They go back more often than not, within batches and between them.
+        let times: Vec<i64> =
+            (0..3).map(|k| 9_000 - i * 10 + [3, 9, 0][k] + (i % 7) * 13).collect();
+        let info = append(&log, BatchSpec::new(0, 3).timestamps(&times).value_len(20));
+        all.extend((info.first_offset..).zip(times));
+    }
+    assert!(log.segment_count() > 3);
+    for start in (0..450).step_by(4) {
+        log.delete_records(start).unwrap();
+        let kept = all.iter().filter(|(offset, _)| *offset >= start);
+        let max = kept.clone().map(|(_, time)| *time).max().unwrap();
+        let expected = kept.clone().find(|(_, time)| *time == max).copied();
+        let found = log.offset_of_max_timestamp(&PlainRecords).unwrap();
+        assert_eq!(found.map(|it| (it.offset, it.timestamp)), expected, "from {start}");
+    }
+    log.delete_records(450).unwrap();
+    assert_eq!(log.offset_of_max_timestamp(&PlainRecords).unwrap(), None);
+    append(&log, BatchSpec::new(0, 1).timestamp(7));
+    let found = log.offset_of_max_timestamp(&PlainRecords).unwrap().unwrap();
+    assert_eq!((found.offset, found.timestamp), (450, 7));
+}
+
 #[test]
 fn idempotence_through_the_log() {
     let dir = TempDir::new();

@@ -2,6 +2,7 @@
 
 mod configs;
 mod fetchers;
+mod listening;
 mod moves;
 mod stalls;
 mod transactions;

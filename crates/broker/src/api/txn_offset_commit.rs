@@ -113,16 +113,20 @@ async fn verify(
     if request.producer_id < 0 {
         return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
     }
-    if request.producer_epoch < 0 {
-        return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
-    }
     let broker = &context.broker;
     let is_enabled = broker.settings().verifies_transactions();
     let operation = operation_of(context.version);
-    if !is_enabled && operation != Operation::Add {
+    let is_asked = is_enabled || operation == Operation::Add;
+    let has_coordinator = broker.controller.remote().is_some();
+    // No transaction is in such an epoch. Where its coordinator is asked, that one says what is wrong, as in Kafka: it may
+    // not know the transactional id either.
+    if request.producer_epoch < 0 && !(is_asked && has_coordinator) {
+        return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
+    }
+    if !is_asked {
         return Ok(TransactionCheck::Waived);
     }
-    if broker.controller.remote().is_none() {
+    if !has_coordinator {
         // Nobody coordinates transactions, and nothing is to be remembered of who asks for one.
         return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
     }
@@ -153,6 +157,9 @@ async fn verify(
         if code.is_err() {
             return Err(code);
         }
+    }
+    if producer_epoch < 0 {
+        return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
     }
     Ok(if is_enabled { TransactionCheck::Guarded(guard) } else { TransactionCheck::Waived })
 }

@@ -35,9 +35,6 @@ const EARLIEST: i64 = -2;
 const UNINTERRUPTED_WAIT_MS: u64 = 100;
 /// A connection is kept for a fetch that is due within that.
 const KEEP_CONNECTION_MS: u64 = 100;
-/// How long the next fetch is not sent while something waits for a disk that does not stall: a new segment is made sooner
-/// than that.
-const WAIT_FOR_DISKS: Duration = Duration::from_millis(200);
 /// How long a follower waits that fetches faster than it may.
 const THROTTLED_PAUSE_MS: u64 = 100;
 
@@ -232,8 +229,8 @@ impl Fetcher {
         self.settled.notify_one();
     }
 
-    /// Waits, for a moment, for the disks that do not stall.
-    async fn settle(&self) {
+    /// Waits for the disks that do not stall, until the limit is over.
+    async fn settle(&self, limit: Duration) {
         if !self.waiting.has_soon() {
             return;
         }
@@ -242,7 +239,7 @@ impl Fetcher {
                 self.settled.notified().await;
             }
         };
-        if tokio::time::timeout(WAIT_FOR_DISKS, settled).await.is_err() {
+        if tokio::time::timeout(limit, settled).await.is_err() {
             self.waiting.give_up();
         }
     }
@@ -524,7 +521,7 @@ async fn take(
         });
         to_find.extend(answer::found(broker, fetcher, Found { key, leader_epoch, found }));
     }
-    fetcher.settle().await;
+    fetcher.settle(broker.fetchers.wait_for_disks()).await;
     ControlFlow::Continue(())
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -15,6 +15,9 @@ use crate::broker::Broker;
 use crate::catch_panic::CatchPanic;
 use crate::partition::Partition;
 
+/// A new segment is made sooner than that.
+const WAIT_FOR_DISKS_MS: u64 = 200;
+
 /// The leader, and the number of the fetcher among those that fetch from it.
 type FetcherId = (i32, usize);
 
@@ -25,11 +28,17 @@ pub(crate) struct Fetchers {
     by_id: Mutex<BTreeMap<FetcherId, Arc<Fetcher>>>,
     /// How many fetch from one broker.
     per_leader: AtomicUsize,
+    /// How long the next fetch is not sent while something waits for a disk that does not stall.
+    wait_for_disks_ms: AtomicU64,
 }
 
 impl Default for Fetchers {
     fn default() -> Fetchers {
-        Fetchers { by_id: Mutex::default(), per_leader: AtomicUsize::new(1) }
+        Fetchers {
+            by_id: Mutex::default(),
+            per_leader: AtomicUsize::new(1),
+            wait_for_disks_ms: AtomicU64::new(WAIT_FOR_DISKS_MS),
+        }
     }
 }
 
@@ -103,6 +112,17 @@ impl Fetchers {
             by_id.remove(&(leader, number));
         }
         has_ended
+    }
+
+    /// How long the next fetch is not sent while something waits for a disk that does not stall.
+    pub(super) fn wait_for_disks(&self) -> Duration {
+        Duration::from_millis(self.wait_for_disks_ms.load(Ordering::Relaxed))
+    }
+
+    /// Another time than it is.
+    #[cfg(test)]
+    pub(super) fn set_wait_for_disks_ms(&self, ms: u64) {
+        self.wait_for_disks_ms.store(ms, Ordering::Relaxed);
     }
 
     /// How many there are.

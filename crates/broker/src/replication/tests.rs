@@ -13,8 +13,16 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
+mod gate;
+mod idle_leader;
+mod meanwhile;
+mod refused;
+mod settle;
 mod several;
 mod stalled;
+mod told_again;
+
+use std::sync::Arc;
 
 use crate::testing::{self, Conversation, NODE, Node, Peer, until};
 
@@ -25,18 +33,22 @@ const EPOCH: i32 = 3;
 /// A pause that no test lives through, and none.
 const LONG: (&str, &str) = ("replica.fetch.backoff.ms", "3600000");
 const NONE: (&str, &str) = ("replica.fetch.backoff.ms", "0");
+/// A limit that no test reaches.
+const HOUR_MS: u64 = 3_600_000;
 
 /// A broker that follows some partitions of `t`.
 struct World {
     node: Node,
-    leader: Peer,
+    leader: Arc<Peer>,
     partitions: usize,
 }
 
 impl World {
     async fn new(partitions: i32, config: (&str, &str)) -> World {
-        let leader = Peer::new(LEADER).await;
+        let leader = Arc::new(Peer::new(LEADER).await);
         let node = Node::start(&[config]).await;
+        // However busy the machine is: what is done with a log is done before the next fetch.
+        node.broker().fetchers.set_wait_for_disks_ms(HOUR_MS);
         let mut records = vec![leader.record(), testing::topic("t", TOPIC)];
         records.extend((0..partitions).map(|index| led(index, LEADER, EPOCH)));
         node.publish(records).await;
@@ -56,8 +68,19 @@ impl World {
         }
     }
 
-    fn log(&self, index: i32) -> std::sync::Arc<thalweg_log::Log> {
-        std::sync::Arc::clone(&self.node.partition("t", index).log)
+    /// The next fetch of the only fetcher, on another connection if this one is closed: a fetch is given up for what is to
+    /// be fetched, too.
+    async fn next(&self, mut conversation: Conversation) -> (Conversation, Fetched) {
+        loop {
+            match try_fetched(&mut conversation).await {
+                Some(next) => return (conversation, next),
+                None => conversation = self.leader.accept().await,
+            }
+        }
+    }
+
+    fn log(&self, index: i32) -> Arc<thalweg_log::Log> {
+        Arc::clone(&self.node.partition("t", index).log)
     }
 
     /// Where a log ends, and up to where it is committed.
@@ -157,6 +180,18 @@ fn data(partition_index: i32, high_watermark: i64, batches: &[Vec<u8>]) -> Parti
 
 fn refused(partition_index: i32, error_code: ErrorCode) -> PartitionData {
     PartitionData { partition_index, error_code, high_watermark: -1, ..Default::default() }
+}
+
+/// Where a partition of the leader begins or ends.
+fn told_offset(partition_index: i32, error_code: ErrorCode, offset: i64) -> ListOffsetsResponse {
+    let partition =
+        ListOffsetsPartitionResponse { partition_index, error_code, offset, ..Default::default() };
+    let topic = ListOffsetsTopicResponse {
+        name: "t".into(),
+        partitions: vec![partition],
+        ..Default::default()
+    };
+    ListOffsetsResponse { topics: vec![topic], ..Default::default() }
 }
 
 /// Three records.
@@ -440,18 +475,9 @@ async fn who_is_out_of_range_begins_where_the_leader_begins_or_ends() {
             (4, LATEST) => None,
             other => panic!("{other:?}"),
         };
-        let topic = told.map(|(error_code, offset)| ListOffsetsTopicResponse {
-            name: "t".into(),
-            partitions: vec![ListOffsetsPartitionResponse {
-                partition_index: partition.partition_index,
-                error_code,
-                offset,
-                ..Default::default()
-            }],
-            ..Default::default()
-        });
-        let topics = topic.into_iter().collect();
-        leader.answer(&ListOffsetsResponse { topics, ..Default::default() }).await;
+        let answer = told
+            .map(|(error_code, offset)| told_offset(partition.partition_index, error_code, offset));
+        leader.answer(&answer.unwrap_or_default()).await;
     }
     let next = fetched(&mut leader).await;
     assert_eq!(next.named, [(0, EPOCH, 20, -1), (1, EPOCH, 2, EPOCH)]);

@@ -609,8 +609,12 @@ fn check_exists(context: &Context<'_>, resource: &ConfigResource) -> Result<(), 
     }
 }
 
-/// Eligible leader replicas mean nothing any more once `min.insync.replicas` changes.
-fn with_clear_elr(context: &Context<'_>, records: Vec<ConfigRecord>) -> Vec<MetadataRecord> {
+/// Eligible leader replicas mean nothing any more once `min.insync.replicas` changes. Kafka says so of a new topic, too, which
+/// has none.
+pub(super) fn with_clear_elr(
+    context: &Context<'_>,
+    records: Vec<ConfigRecord>,
+) -> Vec<MetadataRecord> {
     let mut clear: Vec<MetadataRecord> = Vec::new();
     if context.image.features.elr_enabled() {
         for record in records.iter().filter(|record| record.name == "min.insync.replicas") {

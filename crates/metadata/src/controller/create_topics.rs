@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
+use thalweg_wire::messages::TopicRecord;
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreateTopicsRequest};
 use thalweg_wire::messages::create_topics_response::{
     CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse,
 };
 use thalweg_wire::messages::metadata_record::MetadataRecord;
-use thalweg_wire::messages::{ConfigRecord, TopicRecord};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::alter_configs::{self, Operation};
@@ -182,7 +182,7 @@ fn create_topic(
     let replication_factor = partitions.first().map_or(0, |partition| partition.replicas.len());
     let mut records: Vec<MetadataRecord> =
         vec![TopicRecord { name: name.to_owned(), topic_id: id, ..TopicRecord::default() }.into()];
-    records.extend(config_records.into_iter().map(MetadataRecord::from));
+    records.extend(config_records);
     let metadata_version = context.metadata_version();
     for (index, partition) in (0i32..).zip(&partitions) {
         records.push(partition.to_record(id, index, metadata_version).into());
@@ -215,7 +215,7 @@ fn create_topic(
 fn configs(
     context: &Context<'_>,
     topic: &CreatableTopic,
-) -> Result<(Properties, Vec<ConfigRecord>), ApiError> {
+) -> Result<(Properties, Vec<MetadataRecord>), ApiError> {
     let mut configs = Properties::new();
     let mut without_value = Vec::new();
     for config in &topic.configs {
@@ -239,7 +239,7 @@ fn configs(
         configs.iter().map(|(name, value)| (name.as_str(), Operation::Set(value))).collect();
     let resource = ConfigResource::topic(topic.name.clone());
     let records = alter_configs::change(context, &resource, &operations, true)?;
-    Ok((configs, records))
+    Ok((configs, alter_configs::with_clear_elr(context, records)))
 }
 
 fn partitions(

@@ -20,6 +20,11 @@ pub fn topics(oracle: &mut Oracle) {
                 topic("configured", 3, 1),
                 &[("retention.ms", Some(" 7 ")), ("cleanup.policy", Some("compact,delete"))],
             ),
+            // With eligible leader replicas that is a record more.
+            with_configs(
+                topic("in-sync", 1, 1),
+                &[("min.insync.replicas", Some("1")), ("segment.ms", Some("9000000"))],
+            ),
             assigned("assigned", &[(1, &[1]), (0, &[1])]),
             topic("", 1, 1),
             topic("..", 1, 1),

@@ -7,7 +7,7 @@ use thalweg_wire::messages::ConfigRecord;
 use super::*;
 
 /// What `kafka-configs --entity-default` writes. Of the brokers' configs 4 is the type.
-async fn set_fetchers(world: &World, count: &str) {
+pub(super) async fn set_fetchers(world: &World, count: &str) {
     let record = ConfigRecord {
         resource_type: 4,
         name: "num.replica.fetchers".into(),
@@ -73,10 +73,7 @@ async fn partitions_are_shared_out_among_fetchers_and_again_when_their_number_ch
     while next.named.len() < 4 {
         only.answer(&response(0, Vec::new())).await;
         // What is handed over late ends a fetch that waits.
-        (only, next) = match try_fetched(&mut only).await {
-            Some(next) => (only, next),
-            None => accept(&world, 1).await.remove("broker-1-fetcher-0").unwrap(),
-        };
+        (only, next) = world.next(only).await;
     }
     let all = [(0, EPOCH, 3, EPOCH), (1, EPOCH, 9, EPOCH), (2, EPOCH, 6, EPOCH)];
     assert_eq!(next.named[..3], all);

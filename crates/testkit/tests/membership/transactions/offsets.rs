@@ -60,15 +60,21 @@ async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
     let known = send(&coordinator, &begin, 5).await;
     assert_eq!(known.error_code, ErrorCode::NONE);
     let mut said = Vec::new();
+    let other = known.producer_id + 1_000_000;
     let producers = [
-        (-1, -1),
-        (-1, 0),
-        (i64::MIN, 0),
-        (known.producer_id, -1),
-        (known.producer_id, i16::MIN),
-        (known.producer_id + 1_000_000, 0),
+        ("refused", -1, -1),
+        ("refused", -1, 0),
+        ("refused", i64::MIN, 0),
+        ("refused", known.producer_id, -1),
+        ("refused", known.producer_id, i16::MIN),
+        ("refused", other, 0),
+        ("refused", other, -1),
+        ("unknown", known.producer_id, 0),
+        ("unknown", known.producer_id, -1),
+        ("unknown", other, i16::MIN),
+        ("", known.producer_id, -1),
     ];
-    for (case, (producer_id, producer_epoch)) in producers.into_iter().enumerate() {
+    for (case, (id, producer_id, producer_epoch)) in producers.into_iter().enumerate() {
         for version in 0..=5 {
             let partition =
                 TxnOffsetCommitRequestPartition { committed_offset: 99, ..Default::default() };
@@ -78,7 +84,7 @@ async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
                 ..Default::default()
             };
             let request = TxnOffsetCommitRequest {
-                transactional_id: "refused".into(),
+                transactional_id: id.into(),
                 group_id: "g".into(),
                 producer_id,
                 producer_epoch,
