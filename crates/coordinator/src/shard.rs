@@ -100,6 +100,9 @@ pub struct Outcome<S: Shard + ?Sized> {
     /// Computations that take long, to be run elsewhere, whatever becomes of the records. Their
     /// results come back through [`Shard::job_done`].
     pub jobs: Vec<S::Job>,
+    /// What has to be done outside once the records are committed, and all that were written before them. If they fail it
+    /// is dropped.
+    pub effects: Vec<S::Effect>,
 }
 
 impl<S: Shard + ?Sized> Default for Outcome<S> {
@@ -111,6 +114,7 @@ impl<S: Shard + ?Sized> Default for Outcome<S> {
             timers: Vec::new(),
             then: None,
             jobs: Vec::new(),
+            effects: Vec::new(),
         }
     }
 }
@@ -207,6 +211,8 @@ pub trait Shard {
     type Event;
     /// What it has computed elsewhere.
     type Job: Job;
+    /// What it has done outside, upon records that are committed. What becomes of it comes back as an event.
+    type Effect;
 
     /// Computes the answer to a request.
     fn handle(

@@ -30,6 +30,8 @@ enum Ask {
     RemindIn(u64),
     RemindAtLatestIn(u64),
     AddSquare(i64),
+    /// Has it told outside.
+    AddAndTell(i64),
 }
 
 #[derive(Debug, PartialEq, Clone)]
@@ -74,6 +76,7 @@ impl Shard for Adder {
     type Then = i64;
     type Event = i64;
     type Job = Square;
+    type Effect = i64;
 
     fn handle(
         &mut self,
@@ -107,6 +110,11 @@ impl Shard for Adder {
             Ask::RemindAtLatestIn(ms) => {
                 out.schedule_if_absent("remind", ms);
                 Reply::Now(Ok(0))
+            }
+            Ask::AddAndTell(number) => {
+                out.record(Number(number));
+                out.effects.push(number);
+                Reply::AfterCommit(Ok(number))
             }
             Ask::AddSquare(number) => {
                 out.record(Number(number));
@@ -263,6 +271,40 @@ fn answers_that_wait_too_long_are_given_up_and_the_write_stands() {
     assert_eq!(memory.take_answers(), []);
     let read = memory.submit(Ask::Sum);
     assert_eq!(memory.take_answer(read), Some(Ok(7)));
+}
+
+#[test]
+fn what_is_to_be_done_outside_waits_for_its_records_for_as_long_as_it_takes() {
+    let mut memory = memory();
+    memory.auto_commit = false;
+    memory.submit(Ask::AddAndTell(7));
+    memory.submit(Ask::AddAndTell(8));
+    memory.advance(5_000);
+    assert_eq!(memory.take_answers().len(), 2, "they are given up");
+    assert_eq!(memory.effects, []);
+    memory.commit(1);
+    assert_eq!(memory.effects, [7]);
+    memory.commit(2);
+    assert_eq!(memory.effects, [7, 8]);
+    // What is asked after that still waits for its own.
+    let add = memory.submit(Ask::AddThen(9));
+    memory.commit(3);
+    assert_eq!(memory.take_answers(), [(add, Ok(9))]);
+}
+
+#[test]
+fn nothing_is_done_outside_for_records_that_failed_or_whose_log_moved_away() {
+    let mut memory = memory();
+    memory.failures.push(ErrorCode::NOT_ENOUGH_REPLICAS);
+    memory.submit(Ask::AddAndTell(7));
+    assert_eq!(memory.effects, []);
+    memory.submit(Ask::AddAndTell(8));
+    assert_eq!(memory.effects, [8]);
+    memory.auto_commit = false;
+    memory.submit(Ask::AddAndTell(9));
+    memory.runner.close(ErrorCode::NOT_COORDINATOR);
+    memory.commit(3);
+    assert_eq!(memory.effects, [8]);
 }
 
 #[test]
