@@ -122,7 +122,7 @@ impl Cluster {
         {
             tracing::warn!(
                 "{unserved}; {ALLOW}=true: where this broker leads, share and streams groups are refused; where it gets a \
-                 replica of {TRANSACTIONS_TOPIC}, transactions whose coordinator it would be cannot begin or end, and it does not start again"
+                 replica of {TRANSACTIONS_TOPIC} it coordinates transactions, and does not start again"
             );
         }
         self.refusals(config, cluster_id).into_iter().next().map_or(Ok(()), Err)
