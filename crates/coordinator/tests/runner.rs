@@ -281,7 +281,7 @@ fn what_is_to_be_done_outside_waits_for_its_records_for_as_long_as_it_takes() {
     memory.submit(Ask::AddAndTell(8));
     memory.advance(5_000);
     assert_eq!(memory.take_answers().len(), 2, "they are given up");
-    assert_eq!(memory.effects, []);
+    assert!(memory.effects.is_empty());
     memory.commit(1);
     assert_eq!(memory.effects, [7]);
     memory.commit(2);
@@ -297,7 +297,7 @@ fn nothing_is_done_outside_for_records_that_failed_or_whose_log_moved_away() {
     let mut memory = memory();
     memory.failures.push(ErrorCode::NOT_ENOUGH_REPLICAS);
     memory.submit(Ask::AddAndTell(7));
-    assert_eq!(memory.effects, []);
+    assert!(memory.effects.is_empty());
     memory.submit(Ask::AddAndTell(8));
     assert_eq!(memory.effects, [8]);
     memory.auto_commit = false;
