@@ -94,8 +94,10 @@ impl Broker {
 
         self.topics.store(Arc::new(table));
         self.shared.image.store(Arc::clone(&image));
-        let was_there = |id, index| old.topics.partition(id, index).is_some();
-        let moved = local.elected.iter().filter(|(id, index)| was_there(*id, *index));
+        let is_led_elsewhere = |(id, index): &&(Uuid, i32)| {
+            old.topics.partition(*id, *index).is_some_and(|it| it.leader != self.node_id)
+        };
+        let moved = local.elected.iter().filter(is_led_elsewhere);
         self.tell_fetches(&image, &local.elected, moved.map(|(id, _)| *id).collect());
         self.follow(changes.partitions.keys().copied());
         self.groups.metadata_changed(Arc::clone(&image), &changes);

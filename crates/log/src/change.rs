@@ -90,8 +90,9 @@ impl Log {
         let new = Segment::new(self.home(), base, &SegmentConfig::of(&config, now_ms));
         let prepared = (|| {
             old.finish()?;
-            // Flushed up to its end: recovery will not look at it again once there is a next one.
-            if self.recovery_point() >= base
+            // Flushed up to its end: recovery will not look at it again once there is a next one. In a log that its owner
+            // looks after every offset is there: a power cut must not take the end of a segment and leave the next one.
+            if (self.recovery_point() >= base || self.home().is_unmanaged)
                 && let Some(made) = old.flush(true)?
             {
                 dir.disk.sync_dir(&self.path())?;

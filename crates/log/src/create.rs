@@ -56,7 +56,7 @@ impl Opening {
             high_watermark: 0,
             cleaned_offset: None,
             clean: true,
-            keeps_open: false,
+            is_unmanaged: false,
             now_ms,
         })
     }
@@ -149,7 +149,8 @@ impl LogManager {
 
     /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no
     /// checkpoint and no housekeeping, all of it is checked when it is opened, and its owner
-    /// flushes and closes it. The file that is appended to stays open.
+    /// flushes and closes it. The file that is appended to stays open, and a segment is flushed before
+    /// the next one begins, so that a power cut leaves no gap.
     pub fn open_unmanaged(
         &self,
         dir: &Arc<LogDir>,
@@ -162,7 +163,7 @@ impl LogManager {
         }
         let topic = Arc::from(request.topic);
         let mut opening = Opening::new(topic, request.partition, config, now_ms);
-        (opening.0.clean, opening.0.keeps_open) = (false, true);
+        (opening.0.clean, opening.0.is_unmanaged) = (false, true);
         let name = names::partition_dir(request.topic, request.partition);
         self.open_in(dir, &name, opening, request.topic_id)
     }

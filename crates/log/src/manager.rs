@@ -399,7 +399,7 @@ impl LogManager {
                             high_watermark: offset(&checkpoints.high_watermarks),
                             cleaned_offset: checkpoints.cleaned.get(&key).copied(),
                             clean: report.clean,
-                            keeps_open: false,
+                            is_unmanaged: false,
                             now_ms: config.now_ms,
                         };
                         match load_retrying(dir, path, &input) {

@@ -20,16 +20,22 @@ use crate::walk::{BatchHead, Wait, Walk, WalkError};
 #[derive(Debug)]
 pub(crate) struct Home {
     pub(crate) dir: Arc<LogDir>,
-    /// The file that is appended to stays open.
-    pub(crate) keeps_open: bool,
+    /// Its owner looks after the log (`LogManager::open_unmanaged`): the file that is appended to stays open, and a segment
+    /// is flushed before the next one begins.
+    pub(crate) is_unmanaged: bool,
     pub(crate) path: RwLock<Arc<Path>>,
     /// Where the log has moved from here. Its segments that are here stay what they were.
     pub(crate) next: OnceLock<Arc<Home>>,
 }
 
 impl Home {
-    pub(crate) fn new(dir: &Arc<LogDir>, path: &Path, keeps_open: bool) -> Home {
-        Home { dir: dir.clone(), keeps_open, path: RwLock::new(path.into()), next: OnceLock::new() }
+    pub(crate) fn new(dir: &Arc<LogDir>, path: &Path, is_unmanaged: bool) -> Home {
+        Home {
+            dir: dir.clone(),
+            is_unmanaged,
+            path: RwLock::new(path.into()),
+            next: OnceLock::new(),
+        }
     }
 
     pub(crate) fn path(&self) -> Arc<Path> {
@@ -204,7 +210,7 @@ impl Segment {
     /// Keeps the file open from when it is opened until the segment gets no more batches, where the
     /// log asks for that.
     pub(crate) fn pin_if_wanted(&self) {
-        self.pinned.store(self.home.keeps_open, Ordering::Relaxed);
+        self.pinned.store(self.home.is_unmanaged, Ordering::Relaxed);
     }
 
     /// The segment gets no more batches.

@@ -3,7 +3,8 @@
 
 use crate::common;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -11,9 +12,10 @@ use common::*;
 use parking_lot::Mutex;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
-    AppendContext, CreateRequest, Disk, DiskOp, FaultHook, Injected, Log, LogConfig, LogManager,
-    ManagerConfig, ReadError,
+    AppendContext, CLUSTER_METADATA_TOPIC, CreateRequest, Disk, DiskOp, FaultHook, Injected, Log,
+    LogConfig, LogManager, ManagerConfig, ReadError,
 };
+use thalweg_wire::Uuid;
 
 const PARTITIONS: i32 = 40;
 
@@ -384,4 +386,50 @@ fn retention_that_waited_for_the_close_removes_nothing() {
     let retention = retention.lock().take().expect("the close flushes the file");
     assert_eq!(retention.join().unwrap().unwrap(), 0);
     assert_eq!(log.segment_base_offsets(), [0, 2]);
+}
+
+/// Segments that have what is not flushed, by the writes and flushes of their files.
+#[derive(Default)]
+struct Unflushed {
+    segments: Mutex<BTreeSet<PathBuf>>,
+    /// Writes to one while there was another.
+    out_of_order: AtomicUsize,
+}
+
+impl FaultHook for Unflushed {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        if path.extension().is_some_and(|it| it == "log") {
+            let mut segments = self.segments.lock();
+            match op {
+                DiskOp::Write => {
+                    segments.insert(path.to_owned());
+                    let is_only_one = segments.len() == 1;
+                    self.out_of_order.fetch_add(usize::from(!is_only_one), Ordering::Relaxed);
+                }
+                DiskOp::Sync => {
+                    segments.remove(path);
+                }
+                _ => {}
+            }
+        }
+        Injected::Nothing
+    }
+}
+
+/// Whoever reads the metadata log refuses one with a gap, which a power cut would leave.
+#[test]
+fn a_segment_of_the_metadata_log_is_flushed_before_the_next_one_is_written() {
+    let dir = TempDir::new();
+    let hook = Arc::new(Unflushed::default());
+    let mut config = config(&[dir.path()], LogConfig::default());
+    config.disk = Disk::with_hook(Arc::clone(&hook) as Arc<dyn FaultHook>);
+    let (logs, _) = LogManager::open(config).unwrap();
+    let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
+    let small = LogConfig { segment_bytes: 250, ..LogConfig::default() };
+    let log = logs.open_unmanaged(&logs.dirs()[0].clone(), &request, small.into(), 0).unwrap();
+    for _ in 0..10 {
+        append(&log, BatchSpec::new(0, 1).value_len(130));
+    }
+    assert_eq!(log.segment_count(), 10);
+    assert_eq!(hook.out_of_order.load(Ordering::Relaxed), 0);
 }

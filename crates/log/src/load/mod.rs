@@ -45,8 +45,9 @@ pub(crate) struct LoadInput {
     pub(crate) high_watermark: i64,
     pub(crate) cleaned_offset: Option<i64>,
     pub(crate) clean: bool,
-    /// The active segment's file stays open.
-    pub(crate) keeps_open: bool,
+    /// Its owner looks after the log (`LogManager::open_unmanaged`): the file that is appended to stays open, and a segment
+    /// is flushed before the next one begins.
+    pub(crate) is_unmanaged: bool,
     pub(crate) now_ms: i64,
 }
 
@@ -102,7 +103,7 @@ pub(crate) fn load(
     path: &Path,
     input: LoadInput,
 ) -> Result<(Arc<Log>, LoadStats), LoadError> {
-    let home = Arc::new(Home::new(dir, path, input.keeps_open));
+    let home = Arc::new(Home::new(dir, path, input.is_unmanaged));
     let mut stats = LoadStats::default();
     match load_inner(&home, path, input, &mut stats) {
         Ok(log) => {
