@@ -30,6 +30,8 @@ import move_loads
 from clusters import chaos
 
 TOPIC = "moves"
+# Kafka's default; the clusters that are made to fail have segments of a megabyte.
+chaos.SETTINGS["log.segment.bytes"] = 1 << 30
 # Java's brokers take up to 0.6 s, and a gap that lasts longer is counted to its end.
 AFTER_SECONDS = {"elect": 0.7, "reassign": 0.7, "shutdown": 2.0, "kill": 2.0}
 # From the new order to the election, so that all brokers have heard of it; and to a moment of any long poll of a follower

@@ -13,7 +13,6 @@ use crate::dir::{DeleteDelay, random_u128};
 use crate::disk::is_exhausted;
 use crate::error::{ReadError, StorageError};
 use crate::flush::write_snapshot;
-use crate::load::rebuild_producers;
 use crate::log::{Log, Writer};
 use crate::names;
 use crate::producer_snapshot;
@@ -349,94 +348,9 @@ impl Log {
         Ok(())
     }
 
-    /// Cuts off everything from `offset` on: a follower that diverged from its leader. Says
-    /// whether there was anything.
-    ///
-    /// For logs of a manager use [`crate::LogManager::truncate`]: the checkpoint must not go on
-    /// calling flushed what is appended again.
-    pub fn truncate_to(&self, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
-        let _change = self.lock_change();
-        let turn = self.wait_turn();
-        let truncated = self.truncate_in(&turn, offset.max(0), now_ms);
-        turn.pass_on();
-        truncated
-    }
-
-    /// The same for a follower in a leader epoch; `None`, and nothing is done, if this broker is that no more: what was
-    /// decided for one leader must not take what another one, or this broker, has appended since.
-    ///
-    /// For logs of a manager use [`crate::LogManager::truncate_follower`].
-    pub fn truncate_as_follower(
-        &self,
-        offset: i64,
-        leader_epoch: i32,
-        now_ms: i64,
-    ) -> Result<Option<bool>, StorageError> {
-        let _change = self.lock_change();
-        let turn = self.wait_turn();
-        let truncated = match self.cut_as_follower(leader_epoch) {
-            Some(_cut) => self.truncate_in(&turn, offset.max(0), now_ms).map(Some),
-            None => Ok(None),
-        };
-        turn.pass_on();
-        truncated
-    }
-
-    fn truncate_in(&self, turn: &Turn<'_>, offset: i64, now_ms: i64) -> Result<bool, StorageError> {
-        self.home().dir.check()?;
-        if self.is_closed() {
-            return Ok(false);
-        }
-        if offset >= self.log_end_offset() {
-            let end = self.log_end_offset();
-            let mut writer = self.writer();
-            self.epochs.write().truncate_from_end(end);
-            writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
-            drop(writer);
-            self.write_epochs()?;
-            return Ok(false);
-        }
-        let segments = self.segments();
-        if segments.first().is_some_and(|first| first.base_offset > offset) {
-            self.replace_all(turn, offset, None, now_ms)?;
-            return Ok(true);
-        }
-        let config = self.config();
-        let keep = segments.partition_point(|segment| segment.base_offset <= offset).max(1);
-        let kept = segments[..keep].to_vec();
-        let Some(active) = kept.last().cloned() else { return Ok(false) };
-        let role = self.announce();
-        let path = active.file_path(names::LOG);
-        let worked = (|| {
-            let cut = active.cut_position(offset);
-            let cut = self.home().dir.guard("truncate", &path, cut)?;
-            self.show_shorter(&kept, &active, offset, cut);
-            self.home().dir.no_way_back((|| {
-                self.home().dir.guard("truncate", &path, active.truncate(offset, now_ms))?;
-                let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);
-                for segment in &segments[keep..] {
-                    segment.delete(delay)?;
-                    self.delete_snapshot(segment.base_offset, delay)?;
-                }
-                self.epochs.write().truncate_from_end(offset);
-                self.write_epochs()?;
-                self.reload_producers(&kept, offset, now_ms)
-            })())
-        })();
-        let mut writer = self.writer();
-        let result = worked.map(|producers| {
-            writer.producers = producers;
-            writer.producers.on_high_watermark(self.high_watermark());
-            self.publish_transactions(&writer);
-            true
-        });
-        self.note_epochs_cut(&mut writer, role);
-        result
-    }
-
     /// The epochs were cut: the newest that is left is the one that appends are compared with. If this
     /// broker became the leader meanwhile, its epoch begins where the log ends now.
-    fn note_epochs_cut(&self, writer: &mut Writer, before: Role) {
+    pub(crate) fn note_epochs_cut(&self, writer: &mut Writer, before: Role) {
         writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
         if let Role::Leader { epoch } = writer.role
             && writer.role != before
@@ -447,39 +361,11 @@ impl Log {
     }
 
     /// What is known of positions is void from here on. Gives the role at this time.
-    fn announce(&self) -> Role {
+    pub(crate) fn announce(&self) -> Role {
         let mut writer = self.writer();
         writer.generation = writer.generation.wrapping_add(1);
         self.hints.lock().void();
         writer.role
-    }
-
-    /// Readers first see the end where it is going to be; then the bytes may go.
-    fn show_shorter(&self, kept: &[Arc<Segment>], active: &Arc<Segment>, offset: i64, cut: u32) {
-        let mut writer = self.writer();
-        // Once more: what was found since the first time lies where the bytes go now.
-        writer.generation = writer.generation.wrapping_add(1);
-        self.cut_to.fetch_min(offset, Ordering::AcqRel);
-        self.recovery_point.fetch_min(offset, Ordering::AcqRel);
-        self.flush_wanted.fetch_min(offset, Ordering::AcqRel);
-        let high_watermark = self.high_watermark();
-        if high_watermark > offset {
-            tracing::warn!(topic = %self.topic, partition = self.partition, offset,
-                high_watermark, "log is truncated below its high watermark");
-            self.store_high_watermark(offset);
-        }
-        self.store_log_start(self.log_start_offset().min(offset));
-        writer.end_offset = offset;
-        writer.end_position = cut;
-        writer.active = active.clone();
-        if self.segment_count() > kept.len() {
-            // What is read to be compacted may be what goes; and the segment that gets the next
-            // records is new again as a whole.
-            self.lower_cleaned_offset(active.base_offset);
-        }
-        self.change_segments(|list| *list = kept.to_vec());
-        self.publish_end(&writer);
-        self.hints.lock().void();
     }
 
     /// Throws everything away and begins again at `offset`; the log's start may be set to
@@ -519,7 +405,7 @@ impl Log {
         replaced
     }
 
-    fn replace_all(
+    pub(crate) fn replace_all(
         &self,
         _turn: &Turn<'_>,
         offset: i64,
@@ -578,33 +464,6 @@ impl Log {
         }
         self.hints.lock().void();
         worked
-    }
-
-    /// The producers as of `offset`, from the newest snapshot and the log behind it.
-    fn reload_producers(
-        &self,
-        segments: &[Arc<Segment>],
-        offset: i64,
-        now_ms: i64,
-    ) -> Result<ProducerState, StorageError> {
-        let dir = &self.home().dir;
-        let mut snapshots = self.snapshots.lock().clone();
-        let expiration = dir.producer_expiration_ms();
-        let producers = dir.guard(
-            "rebuild producers of",
-            &self.path(),
-            rebuild_producers(
-                self.home(),
-                segments,
-                &mut snapshots,
-                self.log_start_offset(),
-                offset,
-                now_ms,
-                expiration,
-            ),
-        )?;
-        *self.snapshots.lock() = snapshots;
-        Ok(producers)
     }
 
     /// Forgets producers that were silent for `producer.id.expiration.ms`, and verifications that began before that.

@@ -69,7 +69,7 @@ impl Segment {
 
     /// The batch that an index entry speaks of. An entry that speaks of none is not trusted: the
     /// index is built again.
-    fn indexed_batch(
+    pub(crate) fn indexed_batch(
         &self,
         file: &OpenFile,
         wait: Wait,

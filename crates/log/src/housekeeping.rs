@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use parking_lot::RwLock;
 
 use crate::checkpoint;
+use crate::cut::Truncated;
 use crate::dir::{LogDir, retry_exhausted};
 use crate::disk::Mode;
 use crate::error::StorageError;
@@ -181,8 +182,8 @@ impl LogManager {
         logs
     }
 
-    /// Truncates logs ([`Log::truncate_to`]) and lowers their recovery points in the checkpoint, so
-    /// that a later crash does not take what is appended from here on for flushed.
+    /// Truncates logs ([`Log::truncate_to`]) and lowers what the checkpoints say of them, so that a later crash does not
+    /// take what is appended from here on for flushed.
     pub fn truncate<'a>(
         &self,
         offsets: impl IntoIterator<Item = (&'a str, i32, i64)>,
@@ -192,8 +193,10 @@ impl LogManager {
         let mut dirs: Vec<Arc<LogDir>> = Vec::new();
         for (topic, partition, offset) in offsets {
             let Some(log) = self.get(topic, partition) else { continue };
-            match log.truncate_to(offset, now_ms) {
-                Ok(true) if !dirs.iter().any(|dir| Arc::ptr_eq(dir, log.dir())) => {
+            match log.truncate(offset, now_ms) {
+                Ok(Truncated::Checkpointed)
+                    if !dirs.iter().any(|dir| Arc::ptr_eq(dir, log.dir())) =>
+                {
                     dirs.push(log.dir().clone());
                 }
                 Ok(_) => {}
@@ -210,7 +213,7 @@ impl LogManager {
         failure.map_or(Ok(()), Err)
     }
 
-    /// Cuts a follower's log off ([`Log::truncate_as_follower`]), with its checkpoints.
+    /// Cuts a follower's log off ([`Log::truncate_as_follower`]), with its checkpoints if they say something of what goes.
     pub fn truncate_follower(
         &self,
         log: &Log,
@@ -218,8 +221,10 @@ impl LogManager {
         leader_epoch: i32,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        let is_cut = log.truncate_as_follower(offset, leader_epoch, now_ms)? == Some(true);
-        if is_cut { self.checkpoint_dir(log.dir()) } else { Ok(()) }
+        match log.truncate_in_epoch(offset, leader_epoch, now_ms)? {
+            Some(Truncated::Checkpointed) => self.checkpoint_dir(log.dir()),
+            Some(Truncated::Tail | Truncated::Nothing) | None => Ok(()),
+        }
     }
 
     /// Begins a follower's log again elsewhere ([`Log::begin_as_follower_at`]), with its checkpoints.

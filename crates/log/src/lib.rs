@@ -28,6 +28,7 @@ mod cleaner;
 mod config;
 mod control;
 mod create;
+mod cut;
 mod dir;
 mod disk;
 mod epochs;

@@ -115,6 +115,33 @@ impl Producer {
         }
     }
 
+    /// Takes a batch of records as it is.
+    pub(crate) fn take(&mut self, batch: &BatchView<'_>) {
+        self.set_epoch(batch.producer_epoch());
+        self.push(BatchMeta {
+            last_sequence: batch.last_sequence(),
+            offset_delta: batch.last_offset_delta(),
+            last_offset: batch.last_offset(),
+            timestamp: batch.max_timestamp(),
+        });
+        self.last_timestamp = batch.max_timestamp();
+    }
+
+    /// The same producer before its batches from `offset` on, among which is no marker. If none is left of the batches that
+    /// are remembered, the epoch and the time of the one before are not known. The time of a marker is not remembered: that
+    /// of the batch before it stands for it.
+    pub(crate) fn before(&self, offset: i64) -> Producer {
+        let kept = self.batches().partition_point(|batch| batch.last_offset < offset);
+        let mut before = Producer { count: kept as u8, ..*self };
+        if before.txn_first_offset >= offset {
+            before.txn_first_offset = -1;
+        }
+        if let Some(last) = before.last_batch().copied() {
+            before.last_timestamp = last.timestamp;
+        }
+        before
+    }
+
     fn push(&mut self, batch: BatchMeta) {
         if usize::from(self.count) == BATCHES_KEPT {
             self.batches.copy_within(1.., 0);
@@ -469,6 +496,17 @@ impl ProducerState {
         }
     }
 
+    /// The log is cut off at `offset`, which no marker lies behind; the producers that had batches there are these now.
+    pub(crate) fn cut_off(&mut self, offset: i64, changed: Vec<(i64, Producer)>) {
+        for (producer_id, before) in changed {
+            // Unless it was forgotten meanwhile.
+            self.producers.entry(producer_id).and_modify(|it| *it = before);
+        }
+        self.ongoing.retain(|&first_offset, _| first_offset < offset);
+        self.verifications.clear();
+        self.map_end_offset = offset;
+    }
+
     pub(crate) fn on_log_start_offset(&mut self, log_start: i64, latest_snapshot: Option<i64>) {
         self.on_high_watermark(log_start);
         self.map_end_offset = self.map_end_offset.max(log_start);
@@ -512,15 +550,7 @@ fn append_data(
     if judgement.origin == AppendOrigin::Client {
         check_sequence(producer_id, before, next, epoch, batch.base_sequence())?;
     }
-    let last_offset = batch.last_offset();
-    next.set_epoch(epoch);
-    next.push(BatchMeta {
-        last_sequence: batch.last_sequence(),
-        offset_delta: batch.last_offset_delta(),
-        last_offset,
-        timestamp: batch.max_timestamp(),
-    });
-    next.last_timestamp = batch.max_timestamp();
+    next.take(batch);
     if next.txn_first_offset >= 0 && !batch.is_transactional() {
         return Err(ProducerError::InvalidTxnState {
             producer_id,

@@ -584,9 +584,9 @@ impl Segment {
         Ok(cut.map_or(size, |head| head.position))
     }
 
-    /// Cuts the segment at [`Self::cut_position`], the file and its indexes.
-    pub(crate) fn truncate(&self, offset: i64, now_ms: i64) -> io::Result<()> {
-        let end = self.cut_position(offset)?;
+    /// Cuts the segment at `end`, which is [`Self::cut_position`] of `offset`, the file and its indexes. Batches are not
+    /// looked for here: readers see the segment end there already.
+    pub(crate) fn truncate(&self, offset: i64, end: u32, now_ms: i64) -> io::Result<()> {
         let file = self.open()?;
         self.with_index(|index, paths| index.truncate(offset, paths))?;
         self.truncate_txn_index(offset)?;

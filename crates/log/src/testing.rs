@@ -44,6 +44,11 @@ impl BatchSpec {
         spec
     }
 
+    /// Whether it is a transaction marker.
+    pub fn is_marker(&self) -> bool {
+        self.marker.is_some()
+    }
+
     /// With a producer.
     pub fn producer(mut self, id: i64, epoch: i16, sequence: i32) -> Self {
         (self.producer_id, self.epoch, self.sequence) = (id, epoch, sequence);

@@ -90,6 +90,14 @@ impl<'a> Walk<'a> {
 
     /// The next whole batch before the end.
     pub(crate) fn next(&mut self) -> Result<Option<BatchHead>, WalkError> {
+        Ok(self.next_with(|_| ())?.map(|(head, ())| head))
+    }
+
+    /// The same with what `what` takes of its header.
+    pub(crate) fn next_with<T>(
+        &mut self,
+        what: impl FnOnce(&BatchView<'_>) -> T,
+    ) -> Result<Option<(BatchHead, T)>, WalkError> {
         let left = self.end.saturating_sub(self.position);
         if (left as usize) < HEADER_LEN {
             return Ok(None);
@@ -127,7 +135,8 @@ impl<'a> Walk<'a> {
                 head.base_offset, head.last_offset
             )));
         }
+        let taken = what(&batch);
         self.position += head.len;
-        Ok(Some(head))
+        Ok(Some((head, taken)))
     }
 }

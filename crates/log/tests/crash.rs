@@ -305,6 +305,7 @@ impl Life<'_> {
                 let to = part.model.start
                     + random.below((part.model.end - part.model.start) as u64 + 1) as i64;
                 part.start_asked.push((begin, to));
+                log.advance_high_watermark(i64::MAX);
                 log.delete_records(to).unwrap();
                 part.model.start = to;
                 part.model.forgotten = part.model.forgotten.max(to);

@@ -6,6 +6,7 @@ mod common;
 mod compaction;
 mod concurrency;
 mod crash;
+mod cut;
 mod faults;
 mod hanging;
 mod kafka;

@@ -26,6 +26,7 @@ pub use copy::CopyStep;
 use prefix::common_end;
 
 use crate::create::Opening;
+use crate::cut::Truncated;
 use crate::dir::{LogDir, random_u128};
 use crate::error::{AppendError, CreateError, ReadError, StorageError};
 use crate::log::Log;
@@ -347,7 +348,10 @@ impl LogManager {
         offset: i64,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        if future.truncate_to(offset, now_ms)? { self.checkpoint_dir(future.dir()) } else { Ok(()) }
+        match future.truncate(offset, now_ms)? {
+            Truncated::Checkpointed => self.checkpoint_dir(future.dir()),
+            Truncated::Tail | Truncated::Nothing => Ok(()),
+        }
     }
 
     /// Makes the future replica of a partition the partition, whose log is in none of the directories, all of which

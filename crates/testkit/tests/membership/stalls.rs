@@ -44,7 +44,9 @@ async fn a_directory_that_hangs_holds_up_no_replica_in_another_one() {
         topics[&TopicRef::from("h")].as_ref().map_or(0, |it| it.partitions[partition].isr.len())
     };
     let healthy = usize::from(dirs[0] == "b");
-    let mut from = 0;
+    // A topic begins with all its replicas in sync: what is acknowledged by all says that this one is at work.
+    produce_all(&java, "h", 2, 0, COUNT).await;
+    let mut from = COUNT;
     for round in 0..2 {
         let held = faults.hold(&[DiskOp::Write], "/b/h-");
         // What goes into the directory that hangs is acknowledged once this replica is not in sync.
