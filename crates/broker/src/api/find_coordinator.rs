@@ -58,11 +58,6 @@ async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
     };
     let partitions = match partitions {
         Some(partitions) => partitions,
-        // In a cluster it would be placed on brokers like this one, which do not start with a replica of it (see
-        // `membership::duties`). A Java broker makes it when it is asked; clients ask one after the other.
-        None if key_type == TRANSACTION && context.broker.controller.remote().is_some() => {
-            return refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None);
-        }
         // The first group or transactional id makes the topic. Kafka answers at once and lets the client ask again;
         // here the topic is there in a moment, so the client is spared the round trip.
         None => match context.broker.create_internal_topic(internal).await {
