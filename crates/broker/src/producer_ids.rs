@@ -55,6 +55,11 @@ impl ProducerIds {
         }
     }
 
+    /// Whether there is none for whoever does not wait.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.lock().left() == 0
+    }
+
     /// Waits until there is one, for whoever takes it without waiting.
     pub(crate) async fn reserve(&self, broker: &Arc<Broker>) -> Result<(), ControllerError> {
         self.allocate(broker, 1).await

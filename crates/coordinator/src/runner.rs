@@ -510,12 +510,17 @@ impl<S: Shard, P> Runner<S, P> {
             }
         }
         self.jobs.extend(out.jobs);
+        let records = out.records.len();
         let append = self.write(out.kind, out.records, proof, now);
         let deadline_ms = now.monotonic_ms.saturating_add(self.config.write_timeout_ms);
         let needs = self.next_offset;
         let wait = |what| Waiting { needs, append, deadline_ms, what: Some(what) };
         // Before what goes on with the shard, which may want more of them.
-        self.waiting.extend(out.effects.into_iter().map(|effect| wait(What::Effect(effect))));
+        for (count, effect) in out.effects {
+            let behind = i64::try_from(records.saturating_sub(count)).unwrap_or(i64::MAX);
+            let needs = needs.saturating_sub(behind);
+            self.waiting.push_back(Waiting { needs, ..wait(What::Effect(effect)) });
+        }
         if let Some(then) = out.then {
             self.waiting.push_back(wait(What::Resume(then)));
         }

@@ -100,9 +100,9 @@ pub struct Outcome<S: Shard + ?Sized> {
     /// Computations that take long, to be run elsewhere, whatever becomes of the records. Their
     /// results come back through [`Shard::job_done`].
     pub jobs: Vec<S::Job>,
-    /// What has to be done outside once the records are committed, and all that were written before them. If they fail it
-    /// is dropped.
-    pub effects: Vec<S::Effect>,
+    /// What has to be done outside once so many of the records are committed, and all that were written before them. If
+    /// these fail it is dropped.
+    pub effects: Vec<(usize, S::Effect)>,
 }
 
 impl<S: Shard + ?Sized> Default for Outcome<S> {
@@ -128,6 +128,11 @@ impl<S: Shard + ?Sized> Outcome<S> {
     /// Lets the records stand in any number of batches, because each is right by itself.
     pub fn split(&mut self) {
         self.kind = AppendKind::Own { atomic: false };
+    }
+
+    /// Has something done outside once the records that are here by now are committed.
+    pub fn effect(&mut self, effect: S::Effect) {
+        self.effects.push((self.records.len(), effect));
     }
 
     /// Answers a parked request.

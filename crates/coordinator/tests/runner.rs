@@ -32,6 +32,8 @@ enum Ask {
     AddSquare(i64),
     /// Has it told outside.
     AddAndTell(i64),
+    /// Each by itself.
+    AddAndTellEach(Vec<i64>),
 }
 
 #[derive(Debug, PartialEq, Clone)]
@@ -113,8 +115,16 @@ impl Shard for Adder {
             }
             Ask::AddAndTell(number) => {
                 out.record(Number(number));
-                out.effects.push(number);
+                out.effect(number);
                 Reply::AfterCommit(Ok(number))
+            }
+            Ask::AddAndTellEach(numbers) => {
+                out.split();
+                for number in numbers {
+                    out.record(Number(number));
+                    out.effect(number);
+                }
+                Reply::AfterCommit(Ok(0))
             }
             Ask::AddSquare(number) => {
                 out.record(Number(number));
@@ -421,6 +431,22 @@ fn of_an_append_that_is_cut_the_written_part_stands() {
     runner.high_watermark(2, now);
     let read = runner.submit(Ask::Sum, now);
     assert_eq!(runner.poll_answer(), Some((read, Ok(3))));
+}
+
+#[test]
+fn of_an_append_that_is_cut_only_the_written_part_is_done_outside() {
+    let now = Now::default();
+    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    runner.load_finished(0, 0, now);
+    runner.submit(Ask::AddAndTellEach(vec![1, 2, 4]), now);
+    let append = runner.poll_append().expect("an append");
+    let error = ErrorCode::KAFKA_STORAGE_ERROR;
+    runner.appended_in_part(append.id, 0, 2, error, now).expect("as expected");
+    assert_eq!(runner.poll_effect(), None);
+    runner.high_watermark(1, now);
+    assert_eq!((runner.poll_effect(), runner.poll_effect()), (Some(1), None));
+    runner.high_watermark(2, now);
+    assert_eq!((runner.poll_effect(), runner.poll_effect()), (Some(2), None));
 }
 
 #[test]

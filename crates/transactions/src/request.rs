@@ -54,6 +54,8 @@ pub struct AddPartitions {
     pub partitions: Partitions,
     /// How the client speaks.
     pub client_version: TransactionVersion,
+    /// A broker asks, with other transactions in the same request that wait for the answer to this one.
+    pub is_of_broker: bool,
 }
 
 /// Whether partitions are in a transaction is asked.

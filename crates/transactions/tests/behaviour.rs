@@ -1,6 +1,8 @@
 //! What the shard answers, writes and has done outside, request by request.
 
-use thalweg_transactions::{TransactionConfig, TransactionState, TransactionVersion};
+use thalweg_transactions::{
+    AddPartitions, TransactionConfig, TransactionRequest, TransactionState, TransactionVersion,
+};
 use thalweg_wire::ErrorCode;
 
 use crate::world::{
@@ -306,6 +308,41 @@ fn requests_are_refused_when_they_have_waited_for_long_or_are_too_many() {
     world.memory.close(ErrorCode::NOT_COORDINATOR);
     assert_eq!(world.answer(token), "NOT_COORDINATOR");
     assert_eq!(world.ask(add("a", (1000, 1), "t-0")), "NOT_COORDINATOR");
+}
+
+#[test]
+fn a_fence_that_cannot_be_written_is_not_begun_again() {
+    let mut world = waiting();
+    assert_eq!(world.ask(init("a")), "1000/0");
+    assert_eq!(world.ask(add("a", (1000, 0), "t-0")), "NONE");
+    let before = world.describe("a");
+    world.memory.failures.extend([ErrorCode::MESSAGE_TOO_LARGE; 3]);
+    assert_eq!(world.ask(init("a")), "UNKNOWN_SERVER_ERROR");
+    assert_eq!(world.memory.failures.len(), 2, "it was tried once");
+    world.memory.failures.clear();
+    assert_eq!((world.describe("a"), world.effect()), (before, None));
+    assert_eq!(world.ask(end("a", (1000, 0), true)), "1000/1", "the id is not stuck");
+}
+
+#[test]
+fn brokers_that_ask_for_several_transactions_do_not_wait_for_long() {
+    let mut world = waiting();
+    assert_eq!(world.ask(init("a")), "1000/0");
+    assert_eq!(world.ask(add("a", (1000, 0), "t-0")), "NONE");
+    assert_eq!(world.ask(end("a", (1000, 0), true)), "1000/1");
+    let TransactionRequest::Add(add) = add("a", (1000, 1), "t-0") else { unreachable!() };
+    let of_client = world.try_ask(init("a")).expect_err("it waits");
+    let of_broker = AddPartitions { is_of_broker: true, ..add };
+    let of_broker =
+        world.try_ask(TransactionRequest::Add(of_broker)).expect_err("it waits a little");
+    world.memory.advance(19);
+    assert_eq!(world.answer(of_broker), "-");
+    world.memory.advance(1);
+    assert_eq!((world.answer(of_broker), world.answer(of_client)), (CONCURRENT.into(), "-".into()));
+    world.memory.advance(979);
+    assert_eq!(world.answer(of_client), "-");
+    world.memory.advance(1);
+    assert_eq!(world.answer(of_client), CONCURRENT);
 }
 
 #[test]

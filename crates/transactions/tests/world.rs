@@ -242,6 +242,7 @@ pub fn add_as(
         producer: producer(of),
         partitions: partitions(to),
         client_version,
+        is_of_broker: false,
     })
 }
 

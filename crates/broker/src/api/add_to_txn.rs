@@ -154,6 +154,7 @@ pub(crate) async fn ask(broker: &Arc<Broker>, asked: Asked) -> AddPartitionsToTx
             producer,
             partitions,
             client_version,
+            is_of_broker: !is_of_client,
         }),
     };
     let count = topic_partitions(broker);
@@ -239,8 +240,20 @@ async fn add_offsets(context: &Context, request: AddOffsetsToTxnRequest) -> Erro
     if request.transactional_id.is_empty() {
         return ErrorCode::INVALID_REQUEST;
     }
-    let Some(partition) = groups::partition_of(context, &request.group_id) else {
-        return ErrorCode::COORDINATOR_NOT_AVAILABLE;
+    let broker = &context.broker;
+    let partition = match groups::partition_of(context, &request.group_id) {
+        Some(partition) => partition,
+        // Nobody has used a group yet, and a producer would ask for the coordinator of its transaction for ever.
+        None => {
+            if let Err(error) = broker.create_internal_topic(OFFSETS_TOPIC).await {
+                tracing::warn!(%error, "the topic of group coordinators could not be created");
+                return ErrorCode::COORDINATOR_NOT_AVAILABLE;
+            }
+            match groups::partition_of(context, &request.group_id) {
+                Some(partition) => partition,
+                None => return ErrorCode::COORDINATOR_NOT_AVAILABLE,
+            }
+        }
     };
     let count = topic_partitions(&context.broker);
     let id = request.transactional_id.clone();
@@ -249,6 +262,7 @@ async fn add_offsets(context: &Context, request: AddOffsetsToTxnRequest) -> Erro
         producer: Producer { id: request.producer_id, epoch: request.producer_epoch },
         partitions: [(OFFSETS_TOPIC, partition)].into_iter().collect(),
         client_version: TransactionVersion::V0,
+        is_of_broker: false,
     });
     match context.broker.coordinated.ask(count, &id, add).await {
         TransactionResponse::Add(Ok(())) => ErrorCode::NONE,

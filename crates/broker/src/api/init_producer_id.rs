@@ -1,5 +1,7 @@
 //! InitProducerId: ids for idempotent producers, and epochs for transactional ones (KIP-98, KIP-360).
 
+use std::time::Duration;
+
 use thalweg_transactions::{InitProducerId, Producer, TransactionRequest, TransactionResponse};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
@@ -9,6 +11,8 @@ use crate::transactions::topic_partitions;
 
 /// The first version whose clients know PRODUCER_FENCED.
 const FIRST_WITH_FENCED: i16 = 4;
+/// How long a request waits for a block of producer ids; whoever asks again finds it then.
+const RESERVE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 pub(super) async fn handle(
     context: Context,
@@ -58,11 +62,6 @@ async fn of_transactional_id(
         return Err(ErrorCode::INVALID_REQUEST);
     }
     let broker = &context.broker;
-    // The coordinator takes one without waiting, if it has to.
-    if let Err(error) = broker.producer_ids.reserve(broker).await {
-        tracing::warn!(%error, "no block of producer ids could be allocated");
-        return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
-    }
     let expected = Producer { id: request.producer_id, epoch: request.producer_epoch };
     let init = TransactionRequest::Init(InitProducerId {
         transactional_id: transactional_id.clone(),
@@ -71,8 +70,27 @@ async fn of_transactional_id(
         keep_prepared: request.keep_prepared_txn,
         expected: (expected != Producer::NONE).then_some(expected),
     });
-    match broker.coordinated.ask(topic_partitions(broker), &transactional_id, init).await {
-        TransactionResponse::Init(initialized) => initialized,
-        _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
+    // The coordinator takes a producer id without waiting, where it needs one: of the first block after a start is none here.
+    let mut is_first = true;
+    loop {
+        let asked =
+            broker.coordinated.ask(topic_partitions(broker), &transactional_id, init.clone());
+        match asked.await {
+            TransactionResponse::Init(Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
+                if std::mem::take(&mut is_first) && broker.producer_ids.is_empty() =>
+            {
+                let reserved = broker.producer_ids.reserve(broker);
+                match tokio::time::timeout(RESERVE_WAIT_MAX, reserved).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        tracing::warn!(%error, "no block of producer ids could be allocated");
+                        return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+                    }
+                    Err(_) => return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
+                }
+            }
+            TransactionResponse::Init(initialized) => return initialized,
+            _ => return Err(ErrorCode::UNKNOWN_SERVER_ERROR),
+        }
     }
 }

@@ -203,10 +203,14 @@ where
                 if old.leader_epoch.load(Ordering::Acquire) >= leader_epoch {
                     return;
                 }
-                let state = old.state.lock();
-                if state.runner.state() == RunnerState::Active {
+                let is_active = old.state.lock().runner.state() == RunnerState::Active;
+                if is_active {
                     // Elected again with the state at hand: nothing was lost in between.
                     old.leader_epoch.store(leader_epoch, Ordering::Release);
+                    let old = Arc::clone(old);
+                    drop(all);
+                    // It may have risen before the epoch was known here.
+                    old.high_watermark_raised();
                     return;
                 }
             }
@@ -552,13 +556,24 @@ where
                 state.runner = runner;
                 let now = self.clock.now();
                 // It may have risen since the load began.
-                state.runner.high_watermark(self.partition.log.high_watermark(), now);
+                if let Some(committed) = self.committed() {
+                    state.runner.high_watermark(committed, now);
+                }
                 for event in (self.initial)() {
                     state.runner.event(event, now);
                 }
                 self.drive(state);
             }
         });
+    }
+
+    /// Up to where the log is committed, if this broker still leads in this epoch: otherwise what is committed there may be
+    /// another leader's, at the same offsets.
+    fn committed(&self) -> Option<i64> {
+        let high_watermark = self.partition.log.high_watermark();
+        // After it was read: epochs only rise, so it was read in this one.
+        let epoch = self.leader_epoch.load(Ordering::Acquire);
+        self.partition.led_epoch().is_ok_and(|led| led == epoch).then_some(high_watermark)
     }
 
     fn close(self: &Arc<Self>) {
@@ -771,7 +786,11 @@ where
         };
         *slot = None;
         match outcome {
-            Ok(()) => runner.high_watermark(self.partition.log.high_watermark(), now),
+            Ok(()) => {
+                if let Some(committed) = self.committed() {
+                    runner.high_watermark(committed, now);
+                }
+            }
             Err(error) => {
                 tracing::error!(
                     topic = %self.partition.topic, partition = self.partition.index, %error,
@@ -797,8 +816,9 @@ where
 {
     fn high_watermark_raised(&self) {
         let Some(led) = self.me.upgrade() else { return };
-        let high_watermark = led.partition.log.high_watermark();
-        led.with(|runner, now| runner.high_watermark(high_watermark, now));
+        if let Some(committed) = led.committed() {
+            led.with(|runner, now| runner.high_watermark(committed, now));
+        }
     }
 }
 

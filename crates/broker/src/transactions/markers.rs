@@ -260,9 +260,12 @@ async fn send(
     connection: &mut Connection,
     all: Vec<Pending>,
 ) {
-    let (all, markers): (Vec<Pending>, Vec<WritableTxnMarker>) = all
+    let (all, markers): (Vec<(Pending, i32)>, Vec<WritableTxnMarker>) = all
         .into_iter()
-        .filter_map(|pending| pending.to_marker().map(|marker| (pending, marker)))
+        .filter_map(|pending| {
+            let marker = pending.to_marker()?;
+            Some(((pending, marker.coordinator_epoch), marker))
+        })
         .unzip();
     if all.is_empty() {
         return;
@@ -281,8 +284,8 @@ async fn send(
             Codes::default()
         }
     };
-    for pending in all {
-        take(broker, pending, &codes);
+    for (pending, epoch) in all {
+        take(broker, pending, epoch, &codes);
     }
 }
 
@@ -352,8 +355,9 @@ impl Fate {
     }
 }
 
-/// Tells a transaction which of its partitions have their markers, and has the others sent again.
-fn take(broker: &Arc<Broker>, pending: Pending, codes: &Codes) {
+/// Tells a transaction which of its partitions have their markers, which were sent in a coordinator epoch, and has the
+/// others sent again.
+fn take(broker: &Arc<Broker>, pending: Pending, coordinator_epoch: i32, codes: &Codes) {
     let (mut written, mut again) = (Partitions::default(), Partitions::default());
     let Producer { id, epoch } = pending.marker.producer;
     for (topic, index) in pending.partitions.iter() {
@@ -366,6 +370,10 @@ fn take(broker: &Arc<Broker>, pending: Pending, codes: &Codes) {
         match Fate::of(code) {
             Fate::Written => written.insert(topic, index),
             Fate::Again => again.insert(topic, index),
+            // Another one had taken over, and this broker has again since, with what it knew.
+            Fate::Fenced if pending.source.coordinator_epoch() > Some(coordinator_epoch) => {
+                again.insert(topic, index);
+            }
             Fate::Fenced => {}
         }
     }

@@ -54,7 +54,7 @@ impl TransactionShard {
     pub(super) fn resume_markers(&self, out: &mut Out) {
         for (id, transaction) in self.ids.latest() {
             if transaction.state.is_prepared() {
-                out.effects.push(write_markers(id, transaction));
+                out.effect(write_markers(id, transaction));
             }
         }
     }

@@ -60,6 +60,8 @@ pub struct TransactionShard {
     /// Markers that are written of transactions whose outcome is decided.
     marked: HashMap<Arc<str>, Partitions>,
     waiting: waiting::Waiting,
+    /// Whether timers of the sweeps run. A partition without ids needs none: there are 50, most of them empty.
+    is_swept: bool,
 }
 
 impl TransactionShard {
@@ -71,6 +73,7 @@ impl TransactionShard {
             ids: Ids::default(),
             marked: HashMap::new(),
             waiting: waiting::Waiting::default(),
+            is_swept: false,
         }
     }
 
@@ -89,11 +92,13 @@ impl TransactionShard {
     }
 
     /// Has a transition written, and what follows from it done once it is committed.
-    fn write(&self, id: &str, next: Transaction, out: &mut Out) {
-        if next.state.is_prepared() {
-            out.effects.push(write_markers(id, &next));
-        }
+    fn write(&mut self, id: &str, next: Transaction, out: &mut Out) {
+        self.begin_sweeps(out);
+        let effect = next.state.is_prepared().then(|| write_markers(id, &next));
         out.record(self.record(id, Some(next)));
+        if let Some(effect) = effect {
+            out.effect(effect);
+        }
         out.then.get_or_insert_default().push(id.into());
     }
 
@@ -261,12 +266,12 @@ impl Shard for TransactionShard {
                 if let Some(id) = request.changes() {
                     self.write(id, *next, out);
                 }
-                if self.wait(token, request, out).is_err() {
+                if self.wait(token, request, true, now, out).is_err() {
                     return Reply::AfterCommit(refusal);
                 }
                 Reply::Deferred
             }
-            Decision::Concurrent => match self.wait(token, request, out) {
+            Decision::Concurrent => match self.wait(token, request, false, now, out) {
                 Ok(()) => Reply::Deferred,
                 Err(refused) => Reply::Now(refused),
             },
@@ -280,7 +285,9 @@ impl Shard for TransactionShard {
             }
             TransactionEvent::Configured(config) => {
                 self.config = config;
-                self.schedule_sweeps(out);
+                if self.is_swept {
+                    self.schedule_sweeps(out);
+                }
             }
         }
     }
@@ -293,7 +300,7 @@ impl Shard for TransactionShard {
         match timer {
             TransactionTimer::AbortTimedOut => self.abort_timed_out(now, out),
             TransactionTimer::Expire => self.expire(now, out),
-            TransactionTimer::Waited(id) => self.waited(&id, out),
+            TransactionTimer::Waited(id) => self.waited(&id, now, out),
             TransactionTimer::Complete(id) => self.complete_if_marked(&id, now, out),
         }
     }
@@ -306,18 +313,27 @@ impl Shard for TransactionShard {
     fn replay_marker(&mut self, _: i64, _: i64, _: bool) {}
 
     /// Transitions of these ids are committed or taken back, or it takes too long to know that.
-    fn resume(&mut self, ids: Vec<Arc<str>>, _: Result<(), ErrorCode>, now: Now, out: &mut Out) {
+    fn resume(
+        &mut self,
+        ids: Vec<Arc<str>>,
+        result: Result<(), ErrorCode>,
+        now: Now,
+        out: &mut Out,
+    ) {
         for id in ids {
-            self.serve(&id, now, out);
+            self.resume_one(&id, result, now, out);
         }
     }
 
     fn loaded(&mut self, _: Now, out: &mut Out) {
-        self.schedule_sweeps(out);
+        if !self.is_empty() {
+            self.begin_sweeps(out);
+        }
         self.resume_markers(out);
     }
 
     fn unloaded(&mut self, error: ErrorCode, out: &mut Out) {
+        self.is_swept = false;
         self.answer_all_waiting(error, out);
     }
 

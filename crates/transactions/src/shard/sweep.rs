@@ -13,8 +13,19 @@ impl TransactionShard {
         out.schedule(TransactionTimer::Expire, self.config.expire_interval_ms);
     }
 
+    /// Begins them where there is the first id.
+    pub(super) fn begin_sweeps(&mut self, out: &mut Out) {
+        if !std::mem::replace(&mut self.is_swept, true) {
+            self.schedule_sweeps(out);
+        }
+    }
+
     /// Aborts what is open for too long, and fences its producers.
     pub(super) fn abort_timed_out(&mut self, now: Now, out: &mut Out) {
+        self.is_swept &= !self.is_empty();
+        if !self.is_swept {
+            return;
+        }
         out.schedule(TransactionTimer::AbortTimedOut, self.config.abort_interval_ms);
         let is_over = |transaction: &Transaction| {
             let ends_ms = transaction.start_ms.saturating_add(transaction.timeout_ms.into());
@@ -37,6 +48,9 @@ impl TransactionShard {
 
     /// Removes ids that were not used for long and have no transaction.
     pub(super) fn expire(&mut self, now: Now, out: &mut Out) {
+        if !self.is_swept {
+            return;
+        }
         out.schedule(TransactionTimer::Expire, self.config.expire_interval_ms);
         let before_ms = now.wall_ms.saturating_sub(self.config.id_expiration_ms);
         let expired = self.ids.iter().filter(|(_, transaction, in_transit)| {

@@ -174,6 +174,7 @@ impl Generator {
                 producer: self.producer(id, world),
                 partitions: self.partitions(),
                 client_version: self.client_version(),
+                is_of_broker: false,
             }),
             11..13 => TransactionRequest::Verify(VerifyPartitions {
                 transactional_id,
