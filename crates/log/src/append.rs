@@ -184,15 +184,18 @@ impl Log {
         records: &mut Records<'_>,
         context: &AppendContext,
     ) -> Result<(AppendInfo, bool), AppendError> {
+        let mut context = *context;
         loop {
             let mut writer = self.writer();
-            match self.append_now(&mut writer, records, context)? {
+            match self.append_now(&mut writer, records, &context)? {
                 Plan::Answer(info) => return Ok((info, false)),
                 Plan::Write(info, ..) => return Ok((info, self.flush_by_messages_due(&writer))),
                 Plan::Roll => {
-                    let base = self.shape(records, writer.end_offset, context)?.first_offset;
+                    let base = self.shape(records, writer.end_offset, &context)?.first_offset;
                     drop(writer);
-                    self.roll_in(turn, base, context.now_ms)?;
+                    let base = self.roll_in(turn, base, context.now_ms)?;
+                    // Where the batches begin behind the log's end, as those of a compacted log may, it ends there now.
+                    context.expected_end = context.expected_end.map(|_| base);
                 }
             }
         }

@@ -1,10 +1,11 @@
 //! Truncation: a follower's log has something else than its leader's, and loses it.
 //!
 //! It belongs to nearly every change of a leader under load: what was not replicated yet goes, and producers that want
-//! all in-sync replicas wait for the follower meanwhile. So the usual case, the last batches of a log, neither waits for
-//! the disk nor reads more than what goes: no file but the log's own and its indexes is written, because nothing that lies
-//! behind the recovery point is believed after a crash; and the producers are what they were before those batches. Kafka
-//! reads the log again from its last snapshot on, up to a whole segment.
+//! all in-sync replicas wait for the follower meanwhile. So the usual case, the last batches of idempotent producers or of
+//! none in one segment, neither waits for the disk nor reads more than what goes: no file but the segment's is written,
+//! because nothing that lies behind the recovery point is believed after a crash; and the producers are what they were
+//! before those batches. Kafka reads the log again from its last snapshot on, up to a whole segment; so does this where
+//! markers go, a producer has just begun, or a transaction has and each has its own epoch.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -32,9 +33,9 @@ const LOOK_BACK: u32 = 1 << 20;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Truncated {
     Nothing,
-    /// Only what no checkpoint speaks of.
+    /// Only what lies behind the recovery point, the high watermark and the log's start.
     Tail,
-    /// Something that a checkpoint may call flushed, committed or deleted.
+    /// Something that one of the directory's checkpoints may call flushed, committed or deleted.
     Checkpointed,
 }
 
@@ -125,8 +126,8 @@ impl Log {
         let worked = (|| {
             let cut = active.cut_position(offset);
             let cut = dir.guard("truncate", &path, cut)?;
-            let is_tail = keep == segments.len() && offset >= self.high_watermark();
-            let changed = if is_tail { self.producers_before(&active, offset, cut) } else { None };
+            let is_usual = keep == segments.len() && offset >= self.high_watermark();
+            let changed = if is_usual { self.producers_before(&active, offset, cut) } else { None };
             let truncated = self.show_shorter(&kept, &active, offset, cut);
             dir.no_way_back((|| {
                 dir.guard("truncate", &path, active.truncate(offset, cut, now_ms))?;
@@ -134,6 +135,10 @@ impl Log {
                 for segment in &segments[keep..] {
                     segment.delete(delay)?;
                     self.delete_snapshot(segment.base_offset, delay)?;
+                }
+                if keep < segments.len() {
+                    // A segment that comes back would hide what is appended here from now on.
+                    self.guard("flush", &self.path(), dir.disk.sync_dir(&self.path()))?;
                 }
                 self.epochs.write().truncate_from_end(offset);
                 // What the file lacks, or has too much, behind the recovery point is found in the batches there.
@@ -163,7 +168,7 @@ impl Log {
         result
     }
 
-    /// Readers first see the end where it is going to be; then the bytes may go.
+    /// Readers first see the end where it is going to be; then the bytes may go. Says what goes.
     fn show_shorter(
         &self,
         kept: &[Arc<Segment>],
@@ -195,8 +200,11 @@ impl Log {
         self.change_segments(|list| *list = kept.to_vec());
         self.publish_end(&writer);
         self.hints.lock().void();
-        let is_tail = flushed.max(high_watermark).max(log_start) <= offset;
-        if is_tail { Truncated::Tail } else { Truncated::Checkpointed }
+        if flushed.max(high_watermark).max(log_start) <= offset {
+            Truncated::Tail
+        } else {
+            Truncated::Checkpointed
+        }
     }
 
     /// The producers that have batches from `offset` on, at `cut` in the last segment, as they were before; `None` where that
@@ -214,11 +222,15 @@ impl Log {
         let mut ids = HashSet::new();
         let mut walk = Walk::new(&file, cut, active.size(), Wait::Allowed);
         let what = |batch: &BatchView<'_>| (batch.is_control(), producer_of(batch));
-        while let Some((_, (is_control, id))) = walk.next_with(what).ok()? {
-            if is_control {
+        while let Some((head, (is_control, id))) = walk.next_with(what).ok()? {
+            // Of a batch that begins before the offset all goes, with the transaction that it may have begun.
+            if is_control || head.base_offset < offset {
                 return None;
             }
             ids.extend(id);
+        }
+        if walk.position() != active.size() {
+            return None;
         }
         let (mut changed, mut without_batches) = (Vec::new(), HashMap::new());
         {

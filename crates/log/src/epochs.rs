@@ -1,7 +1,8 @@
 //! Which leader epoch began at which offset.
 //!
 //! Invariant: epochs and start offsets both strictly increase. The file
-//! (`leader-epoch-checkpoint`) may lag: what it lacks is in the batches after the recovery point.
+//! (`leader-epoch-checkpoint`) may lag: what it lacks, or has too much after a truncation, is found in the batches after
+//! the recovery point.
 
 /// The list, and what its file holds.
 #[derive(Clone, Default, Debug)]

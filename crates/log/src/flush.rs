@@ -61,7 +61,14 @@ impl Log {
         if offset <= recovery_point {
             return Ok(());
         }
-        let generation = self.writer().generation;
+        let (generation, offset) = {
+            let writer = self.writer();
+            // What a truncation has taken since is not what is appended there now.
+            (writer.generation, offset.min(writer.end_offset))
+        };
+        if offset <= recovery_point {
+            return Ok(());
+        }
         // What the epochs' file lacks must be behind the recovery point.
         self.write_epochs()?;
         let segments = self.segments();

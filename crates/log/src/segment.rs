@@ -584,8 +584,8 @@ impl Segment {
         Ok(cut.map_or(size, |head| head.position))
     }
 
-    /// Cuts the segment at `end`, which is [`Self::cut_position`] of `offset`, the file and its indexes. Batches are not
-    /// looked for here: readers see the segment end there already.
+    /// Cuts the segment at `end`, which is [`Self::cut_position`] of `offset`, the file and its indexes. It is not
+    /// looked for here: where readers see the segment end already, it would be found by a walk from its beginning.
     pub(crate) fn truncate(&self, offset: i64, end: u32, now_ms: i64) -> io::Result<()> {
         let file = self.open()?;
         self.with_index(|index, paths| index.truncate(offset, paths))?;
