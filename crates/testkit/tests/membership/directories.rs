@@ -50,7 +50,7 @@ async fn replicas_that_follow_and_lead_move_to_another_directory_under_load() {
     let targets = begun.map(|dir| if dir == "a" { "b" } else { "a" });
 
     // The directories to come take nothing of these replicas for a while.
-    let held = faults.hold(&[DiskOp::Write], "-future/");
+    let held = faults.hold(&[DiskOp::Write], "-future/0000");
     let plan = data.0.join("plan.json");
     let moved = |partition: usize, order: &str, dirs: [&str; 2]| {
         let path = |dir: &str| match dir {
