@@ -393,7 +393,14 @@ async fn transactions_survive_their_coordinator() {
         .start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
-    let broker = joining(&kafka).data(&data.0).start().await;
+    // Whoever is asked first makes the topic, by its own settings: those of Java's brokers.
+    let broker = joining(&kafka)
+        .data(&data.0)
+        .config("transaction.state.log.num.partitions", STATE_PARTITIONS)
+        .config("transaction.state.log.replication.factor", 3)
+        .config("transaction.state.log.min.isr", 2)
+        .start()
+        .await;
     let theirs = admin(&java).await;
     eventually("this broker in the cluster", async || brokers(&theirs).await.contains(&OWN)).await;
     let own = broker.bootstrap();
