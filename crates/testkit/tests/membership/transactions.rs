@@ -393,19 +393,15 @@ async fn transactions_survive_their_coordinator() {
         .start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
-    // Whoever is asked first makes the topic, by its own settings: those of Java's brokers.
-    let broker = joining(&kafka)
-        .data(&data.0)
-        .config("transaction.state.log.num.partitions", STATE_PARTITIONS)
-        .config("transaction.state.log.replication.factor", 3)
-        .config("transaction.state.log.min.isr", 2)
-        .start()
-        .await;
+    // The coordinator that is killed is a process: the topic is made before this broker is there.
+    let mut clients = Clients::start(&java);
+    clients.open("first");
+    let broker = joining(&kafka).data(&data.0).start().await;
     let theirs = admin(&java).await;
     eventually("this broker in the cluster", async || brokers(&theirs).await.contains(&OWN)).await;
     let own = broker.bootstrap();
     topic_tool(&own, &["--create", "--topic", "t", "--replica-assignment", "10,10,10"]);
-    let mut clients = Clients::start(&format!("{java},{own}"));
+    clients.bootstrap = format!("{java},{own}");
     clients.open("one");
     clients.all(&["begin one", "send one t 0 a", "flush one"]);
 
