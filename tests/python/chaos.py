@@ -100,7 +100,7 @@ class Node:
         if self.kind == "java":
             command = ["format", "-t", CLUSTER, "-c", str(self.config)]
             if self is self.cluster.controller:
-                for feature in ["transaction.version", "share.version", "streams.version"]:
+                for feature in ["share.version", "streams.version"]:
                     command += ["--feature", f"{feature}=0"]
             self.cluster.java(["kafka.tools.StorageTool", *command], 128)
 

@@ -209,7 +209,7 @@ fn format(jars: &Path, node: &Node) -> Result<(), String> {
     let mut command = java(jars, "kafka.tools.StorageTool");
     command.args(["format", "-t", CLUSTER_ID, "-c"]).arg(node.file("properties"));
     if node.kind == Kind::Controller {
-        for feature in ["transaction.version", "share.version", "streams.version"] {
+        for feature in ["share.version", "streams.version"] {
             command.args(["--feature", &format!("{feature}=0")]);
         }
     }

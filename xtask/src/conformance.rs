@@ -99,7 +99,8 @@ pub struct Tally {
 }
 
 /// The suites in two lanes that run beside each other.
-const JAVA: [&str; 6] = ["producer", "consumer", "groups", "admin", "errors", "tools"];
+const JAVA: [&str; 7] =
+    ["producer", "consumer", "groups", "admin", "errors", "tools", "transactions"];
 const OTHERS: [&str; 7] =
     ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
 /// Suites that start brokers themselves, after the others.

@@ -15,7 +15,7 @@ const LINES_WARN: usize = 900;
 const LINES_MAX: usize = 1500;
 
 /// Workspace crates and those among them that they may use in production.
-const MAY_USE: [(&str, &[&str]); 13] = [
+const MAY_USE: [(&str, &[&str]); 14] = [
     ("thalweg-wire", &[]),
     ("thalweg-records", &["thalweg-wire"]),
     ("thalweg-log", &["thalweg-wire", "thalweg-records"]),
@@ -25,6 +25,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
         "thalweg-groups",
         &["thalweg-wire", "thalweg-records", "thalweg-metadata", "thalweg-coordinator"],
     ),
+    ("thalweg-transactions", &["thalweg-wire", "thalweg-coordinator"]),
     ("thalweg-replication", &["thalweg-wire", "thalweg-metadata"]),
     ("thalweg-connection", &["thalweg-wire"]),
     (
@@ -36,6 +37,7 @@ const MAY_USE: [(&str, &[&str]); 13] = [
             "thalweg-metadata",
             "thalweg-coordinator",
             "thalweg-groups",
+            "thalweg-transactions",
             "thalweg-replication",
             "thalweg-connection",
         ],
@@ -57,8 +59,16 @@ const MAY_USE: [(&str, &[&str]); 13] = [
 ];
 
 /// Crates without input, output, clock or chance.
-const PURE: [&str; 7] =
-    ["wire", "records", "metadata", "coordinator", "groups", "replication", "connection"];
+const PURE: [&str; 8] = [
+    "wire",
+    "records",
+    "metadata",
+    "coordinator",
+    "groups",
+    "transactions",
+    "replication",
+    "connection",
+];
 
 /// What opens files or sockets, tells the time or draws numbers.
 const IMPURE: [&str; 14] = [

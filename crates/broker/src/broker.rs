@@ -20,6 +20,7 @@ use crate::auto_topics::AutoTopics;
 use crate::catch_panic::CatchPanic;
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
+use crate::coordinators::transactions::TransactionCoordinator;
 use crate::directories::Directories;
 use crate::fetch_session::SessionCache;
 use crate::kraft::{Controller, ControllerError};
@@ -64,8 +65,10 @@ pub(crate) struct Broker {
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
     pub(crate) transactions: Transactions,
+    /// The transactions that this broker coordinates.
+    pub(crate) coordinated: TransactionCoordinator,
     pub(crate) controller: Controller,
-    pub(crate) producer_ids: ProducerIds,
+    pub(crate) producer_ids: Arc<ProducerIds>,
     pub(crate) directories: Directories,
     /// Held while a heartbeat is in flight, so that the next one says what is so later.
     pub(crate) heartbeat: tokio::sync::Mutex<()>,
@@ -106,6 +109,8 @@ pub(crate) struct Parts {
     pub(crate) random: Random,
     pub(crate) logs: LogManager,
     pub(crate) groups: Groups,
+    pub(crate) coordinated: TransactionCoordinator,
+    pub(crate) producer_ids: Arc<ProducerIds>,
     pub(crate) controller: Controller,
     pub(crate) connections: Arc<Connections>,
     pub(crate) config: BrokerConfig,
@@ -151,8 +156,9 @@ impl Broker {
             logs: parts.logs,
             groups: parts.groups,
             transactions: Transactions::default(),
+            coordinated: parts.coordinated,
             controller: parts.controller,
-            producer_ids: ProducerIds::default(),
+            producer_ids: parts.producer_ids,
             directories: Directories::default(),
             heartbeat: tokio::sync::Mutex::default(),
             auto_topics: AutoTopics::default(),
@@ -278,6 +284,7 @@ impl Broker {
     /// Has everything answered that waits, and waits until that is done, but not for ever.
     pub(crate) async fn answer_all(&self) {
         self.groups.close();
+        self.coordinated.close();
         for topic in self.topics().iter() {
             // Producers go on with the next leader.
             let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;

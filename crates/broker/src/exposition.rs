@@ -183,7 +183,10 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Opens of log files that failed for lack of descriptors or memory.",
         broker.logs.metrics().opens_exhausted.get(),
     );
-    let panics = metrics.panics.get() + broker.logs.metrics().panics.get() + broker.groups.panics();
+    let panics = metrics.panics.get()
+        + broker.logs.metrics().panics.get()
+        + broker.groups.panics()
+        + broker.coordinated.panics();
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",

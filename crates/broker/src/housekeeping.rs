@@ -231,6 +231,14 @@ fn check_lag(broker: &Broker) {
     }
 }
 
+async fn keep_producer_ids(broker: Arc<Broker>) {
+    broker.producer_ids.keep(&broker).await;
+}
+
+async fn write_markers(broker: Arc<Broker>) {
+    broker.transactions.markers.run(&broker).await;
+}
+
 /// Starts everything that runs by the clock, until the broker stops.
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
@@ -241,6 +249,8 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         every_after(lag(broker), broker, Arc::default(), lag, check_lag),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),
+        broker.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),
+        broker.spawn_until_stopped(write_markers(Arc::clone(broker))),
     ];
     for _ in 0..crate::moves::threads(&broker.settings().config, broker.logs.dirs()) {
         tasks.push(broker.spawn_until_stopped(crate::moves::run(Arc::clone(broker))));

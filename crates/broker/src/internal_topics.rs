@@ -100,8 +100,11 @@ impl InternalTopic {
             InternalTopic::Offsets => {
                 broker.groups.elected(Arc::clone(partition), partition.leader().epoch);
             }
+            InternalTopic::Transactions => {
+                broker.coordinated.elected(Arc::clone(partition), partition.leader().epoch);
+            }
             // There are no coordinators of these yet.
-            InternalTopic::Transactions | InternalTopic::ShareState => {}
+            InternalTopic::ShareState => {}
         }
     }
 
@@ -110,7 +113,8 @@ impl InternalTopic {
     pub(crate) fn resigned(self, broker: &Broker, index: i32, leader_epoch: Option<i32>) {
         match self {
             InternalTopic::Offsets => broker.groups.resigned(index, leader_epoch),
-            InternalTopic::Transactions | InternalTopic::ShareState => {}
+            InternalTopic::Transactions => broker.coordinated.resigned(index, leader_epoch),
+            InternalTopic::ShareState => {}
         }
     }
 }

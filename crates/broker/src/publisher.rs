@@ -8,7 +8,7 @@ use arc_swap::ArcSwap;
 use thalweg_log::{CreateError, CreateRequest, Log, OpenError};
 use thalweg_metadata::config::{Properties, TopicConfig, dynamic};
 use thalweg_metadata::controller::is_internal_topic;
-use thalweg_metadata::features::GROUP_VERSION;
+use thalweg_metadata::features::{GROUP_VERSION, TRANSACTION_VERSION};
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
 
 use thalweg_wire::Uuid;
@@ -33,6 +33,9 @@ impl Broker {
         if broker_configs {
             self.apply_broker_configs(&image);
             registration::report_cordoned(self);
+        }
+        if changes.features.contains(TRANSACTION_VERSION) {
+            self.coordinated.configure(&self.settings().config, &image);
         }
         if changes.configs.iter().any(group_settings::is_concerned)
             || changes.features.contains(GROUP_VERSION)
@@ -168,6 +171,7 @@ impl Broker {
         // First, because topics build on them.
         self.apply_broker_configs(&image);
         self.configure_groups(&image);
+        self.coordinated.configure(&self.settings().config, &image);
         self.connections.update_and_wait(&self.settings(), &image.quotas);
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();

@@ -23,6 +23,7 @@ use crate::broker::{Broker, Parts};
 use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::runtime::RuntimeConfig;
+use crate::coordinators::transactions::TransactionCoordinator;
 use crate::descriptors::Shares;
 use crate::housekeeping::DirFailures;
 use crate::kraft::{
@@ -302,9 +303,6 @@ fn broker_of(
     log_levels: Option<Arc<dyn LogLevels>>,
 ) -> Arc<Broker> {
     let OpenedLogs { clock, random, logs, report, failures, shares } = opened;
-    if controller.remote().is_none() {
-        warn_of_open_transactions(&logs);
-    }
     let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
     let connections = Connections::new(&config, &image.quotas, open, shares.connections);
     let image = Arc::new(image.clone());
@@ -322,6 +320,8 @@ fn broker_of(
         clock,
     );
     let metadata_directory = logs.metadata_dir().id();
+    let producer_ids = Arc::default();
+    let coordinated = TransactionCoordinator::new(&config, &image, &producer_ids, clock);
     let broker = Broker::new(Parts {
         cluster_id: report.cluster_id.clone(),
         metadata_directory,
@@ -329,6 +329,8 @@ fn broker_of(
         random,
         logs,
         groups,
+        coordinated,
+        producer_ids,
         controller,
         connections,
         config,
@@ -336,6 +338,7 @@ fn broker_of(
         fetch_memory: fetch_memory.unwrap_or_else(crate::settings::fetch_memory),
         log_levels,
     });
+    broker.coordinated.attach(&broker);
     failures.attach(&broker);
     broker
 }
@@ -497,30 +500,6 @@ fn open_joined(
     );
     publication.attach(&broker);
     Ok((broker, publication, observer, report))
-}
-
-/// Says which partitions have transactions that nobody here can end.
-fn warn_of_open_transactions(logs: &LogManager) {
-    const NAMED_MAX: usize = 20;
-    let mut open: Vec<(String, i64)> = logs
-        .all()
-        .iter()
-        .filter_map(|log| {
-            Some((format!("{}-{}", log.topic(), log.partition()), log.open_transaction()?))
-        })
-        .collect();
-    open.sort_unstable();
-    for (partition, offset) in open.iter().take(NAMED_MAX) {
-        tracing::warn!(
-            partition,
-            offset,
-            "an open transaction begins here, which nobody coordinates: who reads with isolation.level=read_committed \
-             gets nothing from here on until it is ended by Apache Kafka, or by kafka-transactions.sh abort"
-        );
-    }
-    if open.len() > NAMED_MAX {
-        tracing::warn!(partitions = open.len(), "more partitions have open transactions");
-    }
 }
 
 /// How the descriptors are shared between these directories and connections.

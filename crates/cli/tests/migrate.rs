@@ -123,7 +123,7 @@ fn a_broker_of_apache_kafka_is_looked_at_while_it_runs_and_when_it_has_stopped()
     tool(topics, &["--create", "--topic", "orders", "--replica-assignment", "3:1,2:3,1:2"]);
     tool(
         topics,
-        &["--create", "--topic", "__transaction_state", "--replica-assignment", "3:1,1:2"],
+        &["--create", "--topic", "__share_group_state", "--replica-assignment", "3:1,1:2"],
     );
     let limit = ["--for-client-id", "c", "--set", "producer_byte_rate=9", "-b", &bootstrap];
     let (code, _, err) = run(&[&["quota", "alter"], &limit[..]].concat());
@@ -139,10 +139,10 @@ fn a_broker_of_apache_kafka_is_looked_at_while_it_runs_and_when_it_has_stopped()
     assert!(has(&running, "note", "in use by process"), "{running:#}");
     let refused = findings(&running, "refused");
     assert!(
-        refused.len() == 1 && refused[0].contains("partitions 0 of __transaction_state"),
+        refused.len() == 1 && refused[0].contains("partitions 0 of __share_group_state"),
         "{refused:?}"
     );
-    for part in ["confluent.something", "transaction.version=", "producer_byte_rate"] {
+    for part in ["confluent.something", "share.version=", "producer_byte_rate"] {
         assert!(has(&running, "not honoured", part), "{part}: {running:#}");
     }
     let cluster = &running["cluster"];

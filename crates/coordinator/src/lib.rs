@@ -62,7 +62,10 @@
 //! 4. while [`Runner::poll_job`] gives a computation: run it on a bounded pool, without the lock, and
 //!    give the result to [`Runner::job_done`] of the same runner, then pump. A runner that took its
 //!    place never asked for it.
-//! 5. [`Runner::wake_at_ms`]: tell the timer wheel when this partition wants [`Runner::advance`].
+//! 5. while [`Runner::poll_effect`] gives something to do outside (a transaction's markers): do it, without the lock, and
+//!    again until it is done, as long as this runner is active; then [`Runner::event`]. A runner that takes its place asks
+//!    for it again.
+//! 6. [`Runner::wake_at_ms`]: tell the timer wheel when this partition wants [`Runner::advance`].
 //!    One entry per partition is enough; it may come early or twice, never late.
 //!
 //! **Metadata that changed.** Take the lock of each partition, [`Runner::event`], pump. A runner that has

@@ -62,6 +62,8 @@ pub struct MemoryRunner<S: Shard> {
     pub failures: Vec<ErrorCode>,
     /// Computations that have not run.
     pub jobs: VecDeque<S::Job>,
+    /// What is to be done outside, and is not done by anybody but the test.
+    pub effects: VecDeque<S::Effect>,
     answers: Vec<(Token, S::Response)>,
 }
 
@@ -73,13 +75,21 @@ impl<S: Shard> MemoryRunner<S> {
 
     /// A shard on an existing log, loaded.
     pub fn with_log(shard: S, now: Now, log: Vec<LogEntry>) -> Self {
+        let end = i64::try_from(log.len()).unwrap_or(i64::MAX);
+        let mut memory = Self::loaded(shard, now, log, end);
+        memory.settle();
+        memory
+    }
+
+    /// A shard on a log that is known to be committed up to an offset.
+    fn loaded(shard: S, now: Now, log: Vec<LogEntry>, committed: i64) -> Self {
         let mut runner = Runner::new(shard, RunnerConfig::default());
         for (offset, entry) in (0i64..).zip(&log) {
             entry.load(offset, &mut runner, now);
         }
         let end = i64::try_from(log.len()).unwrap_or(i64::MAX);
-        runner.load_finished(end, end, now);
-        let mut memory = MemoryRunner {
+        runner.load_finished(end, committed, now);
+        MemoryRunner {
             runner,
             log,
             now,
@@ -88,15 +98,26 @@ impl<S: Shard> MemoryRunner<S> {
             auto_jobs: true,
             failures: Vec::new(),
             jobs: VecDeque::new(),
+            effects: VecDeque::new(),
             answers: Vec::new(),
-        };
-        memory.settle();
-        memory
+        }
     }
 
     /// The same log under a new shard, as after a restart. Switches and failures to come stay.
     pub fn reload(&mut self, shard: S) {
-        let fresh = Self::with_log(shard, self.now, std::mem::take(&mut self.log));
+        let log = std::mem::take(&mut self.log);
+        self.replace(Self::with_log(shard, self.now, log));
+    }
+
+    /// The same, where the log is known to be committed up to an offset, and the rest is not yet.
+    pub fn reload_at(&mut self, shard: S, committed: i64) {
+        let log = std::mem::take(&mut self.log);
+        self.auto_commit = false;
+        self.replace(Self::loaded(shard, self.now, log, committed));
+        self.settle();
+    }
+
+    fn replace(&mut self, fresh: Self) {
         *self = MemoryRunner {
             auto_commit: self.auto_commit,
             auto_append: self.auto_append,
@@ -197,6 +218,9 @@ impl<S: Shard> MemoryRunner<S> {
         }
         while let Some(job) = self.runner.poll_job() {
             self.jobs.push_back(job);
+        }
+        while let Some(effect) = self.runner.poll_effect() {
+            self.effects.push_back(effect);
         }
         if self.auto_jobs && !self.jobs.is_empty() {
             self.run_job();

@@ -46,6 +46,8 @@ pub enum RunnerState {
 enum What<S: Shard> {
     Answer(Token, S::Response),
     Resume(S::Then),
+    /// It has no deadline.
+    Effect(S::Effect),
 }
 
 #[derive(Clone, Copy)]
@@ -63,7 +65,7 @@ struct Waiting<S: Shard> {
     /// The append of what it was computed with; `None` where nothing was written for it.
     append: Option<u64>,
     deadline_ms: u64,
-    /// `None` once it was answered because of the deadline.
+    /// `None` once it was answered because of the deadline; an effect stays.
     what: Option<What<S>>,
 }
 
@@ -71,7 +73,7 @@ struct Waiting<S: Shard> {
 /// failed, keeps its timers.
 ///
 /// It performs nothing itself. The shell calls it with events and then empties it: [`poll_append`],
-/// [`poll_answer`], [`poll_job`], [`wake_at_ms`].
+/// [`poll_answer`], [`poll_job`], [`poll_effect`], [`wake_at_ms`].
 ///
 /// Invariants: every token is answered exactly once; an answer leaves only when all records written
 /// up to the moment it was computed are committed, but for [`Reply::Now`]; waiting entries stand in
@@ -83,6 +85,7 @@ struct Waiting<S: Shard> {
 /// [`poll_append`]: Runner::poll_append
 /// [`poll_answer`]: Runner::poll_answer
 /// [`poll_job`]: Runner::poll_job
+/// [`poll_effect`]: Runner::poll_effect
 /// [`wake_at_ms`]: Runner::wake_at_ms
 pub struct Runner<S: Shard, P = ()> {
     shard: S,
@@ -103,11 +106,13 @@ pub struct Runner<S: Shard, P = ()> {
     /// The append the shell is working on.
     in_flight: Option<InFlight>,
     waiting: VecDeque<Waiting<S>>,
-    /// Entries at the front of `waiting` that were answered because of their deadline.
+    /// Entries at the front of `waiting` whose deadline is over.
     given_up: usize,
     answers: VecDeque<(Token, S::Response)>,
     /// Computations that [`poll_job`](Runner::poll_job) has not given out yet.
     jobs: VecDeque<S::Job>,
+    /// What is to be done outside that [`poll_effect`](Runner::poll_effect) has not given out yet.
+    effects: VecDeque<S::Effect>,
 }
 
 impl<S: Shard> Runner<S> {
@@ -138,6 +143,7 @@ impl<S: Shard, P> Runner<S, P> {
             given_up: 0,
             answers: VecDeque::new(),
             jobs: VecDeque::new(),
+            effects: VecDeque::new(),
         }
     }
 
@@ -257,6 +263,12 @@ impl<S: Shard, P> Runner<S, P> {
         self.jobs.pop_front()
     }
 
+    /// The next thing to do outside. It stays to be done until it is, whatever fails, as long as this runner is active:
+    /// nothing else sees to it.
+    pub fn poll_effect(&mut self) -> Option<S::Effect> {
+        self.effects.pop_front()
+    }
+
     /// Takes the result of a computation.
     pub fn job_done(&mut self, done: <S::Job as Job>::Done, now: Now) {
         if self.state == RunnerState::Active {
@@ -296,6 +308,7 @@ impl<S: Shard, P> Runner<S, P> {
             self.given_up += 1;
             match entry.what.take() {
                 None => {}
+                effect @ Some(What::Effect(_)) => entry.what = effect,
                 Some(What::Answer(token, response)) => {
                     let failed = S::fail(response, ErrorCode::REQUEST_TIMED_OUT);
                     self.answers.push_back((token, failed));
@@ -414,6 +427,7 @@ impl<S: Shard, P> Runner<S, P> {
                     self.shard.resume(then, Err(error), now, &mut out);
                     self.absorb(out, None, now);
                 }
+                What::Effect(_) => {}
             }
         }
         self.release(now);
@@ -447,6 +461,7 @@ impl<S: Shard, P> Runner<S, P> {
         self.queued_bytes = 0;
         self.in_flight = None;
         self.jobs.clear();
+        self.effects.clear();
         let mut out = Outcome::default();
         self.shard.unloaded(error, &mut out);
         self.given_up = 0;
@@ -495,10 +510,17 @@ impl<S: Shard, P> Runner<S, P> {
             }
         }
         self.jobs.extend(out.jobs);
+        let records = out.records.len();
         let append = self.write(out.kind, out.records, proof, now);
         let deadline_ms = now.monotonic_ms.saturating_add(self.config.write_timeout_ms);
         let needs = self.next_offset;
         let wait = |what| Waiting { needs, append, deadline_ms, what: Some(what) };
+        // Before what goes on with the shard, which may want more of them.
+        for (count, effect) in out.effects {
+            let behind = i64::try_from(records.saturating_sub(count)).unwrap_or(i64::MAX);
+            let needs = needs.saturating_sub(behind);
+            self.waiting.push_back(Waiting { needs, ..wait(What::Effect(effect)) });
+        }
         if let Some(then) = out.then {
             self.waiting.push_back(wait(What::Resume(then)));
         }
@@ -575,6 +597,7 @@ impl<S: Shard, P> Runner<S, P> {
                     self.shard.resume(then, Ok(()), now, &mut out);
                     self.absorb(out, None, now);
                 }
+                Some(What::Effect(effect)) => self.effects.push_back(effect),
             }
         }
     }

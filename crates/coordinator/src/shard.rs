@@ -100,6 +100,9 @@ pub struct Outcome<S: Shard + ?Sized> {
     /// Computations that take long, to be run elsewhere, whatever becomes of the records. Their
     /// results come back through [`Shard::job_done`].
     pub jobs: Vec<S::Job>,
+    /// What has to be done outside once so many of the records are committed, and all that were written before them. If
+    /// these fail it is dropped.
+    pub effects: Vec<(usize, S::Effect)>,
 }
 
 impl<S: Shard + ?Sized> Default for Outcome<S> {
@@ -111,6 +114,7 @@ impl<S: Shard + ?Sized> Default for Outcome<S> {
             timers: Vec::new(),
             then: None,
             jobs: Vec::new(),
+            effects: Vec::new(),
         }
     }
 }
@@ -124,6 +128,11 @@ impl<S: Shard + ?Sized> Outcome<S> {
     /// Lets the records stand in any number of batches, because each is right by itself.
     pub fn split(&mut self) {
         self.kind = AppendKind::Own { atomic: false };
+    }
+
+    /// Has something done outside once the records that are here by now are committed.
+    pub fn effect(&mut self, effect: S::Effect) {
+        self.effects.push((self.records.len(), effect));
     }
 
     /// Answers a parked request.
@@ -207,6 +216,8 @@ pub trait Shard {
     type Event;
     /// What it has computed elsewhere.
     type Job: Job;
+    /// What it has done outside, upon records that are committed. What becomes of it comes back as an event.
+    type Effect;
 
     /// Computes the answer to a request.
     fn handle(

@@ -30,6 +30,10 @@ enum Ask {
     RemindIn(u64),
     RemindAtLatestIn(u64),
     AddSquare(i64),
+    /// Has it told outside.
+    AddAndTell(i64),
+    /// Each by itself.
+    AddAndTellEach(Vec<i64>),
 }
 
 #[derive(Debug, PartialEq, Clone)]
@@ -74,6 +78,7 @@ impl Shard for Adder {
     type Then = i64;
     type Event = i64;
     type Job = Square;
+    type Effect = i64;
 
     fn handle(
         &mut self,
@@ -107,6 +112,19 @@ impl Shard for Adder {
             Ask::RemindAtLatestIn(ms) => {
                 out.schedule_if_absent("remind", ms);
                 Reply::Now(Ok(0))
+            }
+            Ask::AddAndTell(number) => {
+                out.record(Number(number));
+                out.effect(number);
+                Reply::AfterCommit(Ok(number))
+            }
+            Ask::AddAndTellEach(numbers) => {
+                out.split();
+                for number in numbers {
+                    out.record(Number(number));
+                    out.effect(number);
+                }
+                Reply::AfterCommit(Ok(0))
             }
             Ask::AddSquare(number) => {
                 out.record(Number(number));
@@ -266,6 +284,40 @@ fn answers_that_wait_too_long_are_given_up_and_the_write_stands() {
 }
 
 #[test]
+fn what_is_to_be_done_outside_waits_for_its_records_for_as_long_as_it_takes() {
+    let mut memory = memory();
+    memory.auto_commit = false;
+    memory.submit(Ask::AddAndTell(7));
+    memory.submit(Ask::AddAndTell(8));
+    memory.advance(5_000);
+    assert_eq!(memory.take_answers().len(), 2, "they are given up");
+    assert!(memory.effects.is_empty());
+    memory.commit(1);
+    assert_eq!(memory.effects, [7]);
+    memory.commit(2);
+    assert_eq!(memory.effects, [7, 8]);
+    // What is asked after that still waits for its own.
+    let add = memory.submit(Ask::AddThen(9));
+    memory.commit(3);
+    assert_eq!(memory.take_answers(), [(add, Ok(9))]);
+}
+
+#[test]
+fn nothing_is_done_outside_for_records_that_failed_or_whose_log_moved_away() {
+    let mut memory = memory();
+    memory.failures.push(ErrorCode::NOT_ENOUGH_REPLICAS);
+    memory.submit(Ask::AddAndTell(7));
+    assert!(memory.effects.is_empty());
+    memory.submit(Ask::AddAndTell(8));
+    assert_eq!(memory.effects, [8]);
+    memory.auto_commit = false;
+    memory.submit(Ask::AddAndTell(9));
+    memory.runner.close(ErrorCode::NOT_COORDINATOR);
+    memory.commit(3);
+    assert_eq!(memory.effects, [8]);
+}
+
+#[test]
 fn a_log_that_has_stalled_collects_a_bounded_number_of_requests() {
     let mut memory = memory();
     memory.auto_commit = false;
@@ -379,6 +431,22 @@ fn of_an_append_that_is_cut_the_written_part_stands() {
     runner.high_watermark(2, now);
     let read = runner.submit(Ask::Sum, now);
     assert_eq!(runner.poll_answer(), Some((read, Ok(3))));
+}
+
+#[test]
+fn of_an_append_that_is_cut_only_the_written_part_is_done_outside() {
+    let now = Now::default();
+    let mut runner = Runner::new(Adder::default(), RunnerConfig::default());
+    runner.load_finished(0, 0, now);
+    runner.submit(Ask::AddAndTellEach(vec![1, 2, 4]), now);
+    let append = runner.poll_append().expect("an append");
+    let error = ErrorCode::KAFKA_STORAGE_ERROR;
+    runner.appended_in_part(append.id, 0, 2, error, now).expect("as expected");
+    assert_eq!(runner.poll_effect(), None);
+    runner.high_watermark(1, now);
+    assert_eq!((runner.poll_effect(), runner.poll_effect()), (Some(1), None));
+    runner.high_watermark(2, now);
+    assert_eq!((runner.poll_effect(), runner.poll_effect()), (Some(2), None));
 }
 
 #[test]

@@ -17,6 +17,9 @@ pub const ELR_VERSION: &str = "eligible.leader.replicas.version";
 /// Name of the feature of groups of the consumer protocol (KIP-848).
 pub const GROUP_VERSION: &str = "group.version";
 
+/// Name of the feature of transactions (KIP-890).
+pub const TRANSACTION_VERSION: &str = "transaction.version";
+
 /// Level of `metadata.version`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MetadataVersion(i16);
@@ -123,7 +126,7 @@ pub const SUPPORTED: [FeatureRange; 7] = [
     FeatureRange { name: METADATA_VERSION, min: 7, max: 30 },
     FeatureRange { name: "share.version", min: 0, max: 1 },
     FeatureRange { name: "streams.version", min: 0, max: 1 },
-    FeatureRange { name: "transaction.version", min: 0, max: 2 },
+    FeatureRange { name: TRANSACTION_VERSION, min: 0, max: 2 },
 ];
 
 /// The supported range of a feature.
@@ -139,7 +142,7 @@ pub const INITIAL_LEVELS: [(&str, i16); 6] = [
     (GROUP_VERSION, 1),
     ("share.version", 1),
     ("streams.version", 1),
-    ("transaction.version", 2),
+    (TRANSACTION_VERSION, 2),
 ];
 
 /// The lowest `metadata.version` that a level of another feature needs.

@@ -23,19 +23,19 @@ const STREAMS: &str = "streams.version";
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_of_4_0_with_static_voters_are_joined() {
     let Some(builder) = Kafka::builder_of("4.0.0") else { return };
-    takes_part(without(builder, &[TRANSACTIONS])).await;
+    takes_part(builder).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_of_4_1_with_a_dynamic_quorum_are_joined() {
     let Some(builder) = Kafka::builder_of("4.1.1") else { return };
-    takes_part(without(builder, &[TRANSACTIONS]).dynamic_quorum()).await;
+    takes_part(builder.dynamic_quorum()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_of_4_2_with_a_dynamic_quorum_are_joined() {
     let Some(builder) = Kafka::builder_of("4.2.0") else { return };
-    takes_part(without(builder, &[TRANSACTIONS, SHARE, STREAMS]).dynamic_quorum()).await;
+    takes_part(without(builder, &[SHARE, STREAMS]).dynamic_quorum()).await;
 }
 
 /// The lowest that Kafka 4.0 has as its own.

@@ -1,6 +1,7 @@
 //! A broker among the controllers and brokers of an Apache Kafka cluster.
 
 mod configs;
+mod directories;
 mod fetchers;
 mod listening;
 mod moves;

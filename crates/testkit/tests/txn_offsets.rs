@@ -274,6 +274,9 @@ async fn offsets_of_a_producer_without_id_or_epoch_are_refused_and_not_written()
                 ..request(0, &[("t", 0, 1)])
             };
             let said = session.commit(&asked, version).await;
+            // From version 5 on the transaction's coordinator is asked first, of which there is none here.
+            let is_asked = version == 5 && expected != nameless;
+            let expected = if is_asked { ErrorCode::COORDINATOR_NOT_AVAILABLE } else { expected };
             assert_eq!(said, expected, "{producer_id}, {producer_epoch}, version {version}");
         }
     }

@@ -1,4 +1,4 @@
-//! FindCoordinator: which broker a group belongs to.
+//! FindCoordinator: which broker a group or a transactional id belongs to.
 
 use thalweg_groups::partition_for;
 use thalweg_wire::ErrorCode;
@@ -6,9 +6,8 @@ use thalweg_wire::messages::find_coordinator_response::Coordinator;
 use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 
 use crate::api::request::Context;
-use crate::transactions::coordinator_of;
 use crate::view::Node;
-use thalweg_metadata::controller::OFFSETS_TOPIC;
+use thalweg_metadata::controller::{OFFSETS_TOPIC, TRANSACTIONS_TOPIC};
 
 const GROUP: i8 = 0;
 const TRANSACTION: i8 = 1;
@@ -45,48 +44,33 @@ async fn find(context: &Context, key_type: i8, key: String) -> Coordinator {
         error_message: message.map(str::to_owned),
         ..Default::default()
     };
-    match key_type {
-        GROUP => {}
-        // A broker on its own has nobody who could do it.
-        TRANSACTION if context.broker.controller.remote().is_none() => {
-            let message = "transactions are not served by this broker yet";
-            return refuse(key, ErrorCode::INVALID_REQUEST, Some(message));
-        }
-        TRANSACTION => {
-            let image = context.broker.image();
-            // Where the topic is missing a broker that can coordinate transactions makes it when it is asked; clients ask
-            // one after the other.
-            let node = coordinator_of(&context.broker, &key)
-                .and_then(|id| image.endpoint(id, &context.listener.name));
-            return match node {
-                Some(node) => found(key, node),
-                None => refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None),
-            };
-        }
+    let internal = match key_type {
+        GROUP => OFFSETS_TOPIC,
+        TRANSACTION => TRANSACTIONS_TOPIC,
         _ => {
-            let message = "only coordinators of groups are served by this broker";
+            let message = "coordinators of groups and of transactions are served by this broker";
             return refuse(key, ErrorCode::INVALID_REQUEST, Some(message));
         }
-    }
+    };
     let partitions = {
         let table = context.broker.topics();
-        table.by_name(OFFSETS_TOPIC).map(|topic| topic.slots().len())
+        table.by_name(internal).map(|topic| topic.slots().len())
     };
     let partitions = match partitions {
         Some(partitions) => partitions,
-        // The first group makes the topic. Kafka answers at once and lets the client ask again;
+        // The first group or transactional id makes the topic. Kafka answers at once and lets the client ask again;
         // here the topic is there in a moment, so the client is spared the round trip.
-        None => match context.broker.create_internal_topic(OFFSETS_TOPIC).await {
+        None => match context.broker.create_internal_topic(internal).await {
             Ok(partitions) => partitions,
             Err(error) => {
-                tracing::warn!(%error, "the topic of the group coordinator could not be created");
+                tracing::warn!(%error, "the topic of a coordinator could not be created");
                 return refuse(key, ErrorCode::COORDINATOR_NOT_AVAILABLE, None);
             }
         },
     };
     let index = partition_for(&key, u32::try_from(partitions).unwrap_or(0));
     let image = context.broker.image();
-    let leader = image.partition_leader(OFFSETS_TOPIC, index);
+    let leader = image.partition_leader(internal, index);
     let node = leader.and_then(|leader| image.endpoint(leader, &context.listener.name));
     match node {
         Some(node) => found(key, node),

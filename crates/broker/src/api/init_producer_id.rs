@@ -1,9 +1,18 @@
-//! InitProducerId: ids for idempotent producers. A transactional id belongs to a coordinator elsewhere, or to nobody.
+//! InitProducerId: ids for idempotent producers, and epochs for transactional ones (KIP-98, KIP-360).
 
+use std::time::Duration;
+
+use thalweg_transactions::{InitProducerId, Producer, TransactionRequest, TransactionResponse};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
 use crate::api::request::Context;
+use crate::transactions::topic_partitions;
+
+/// The first version whose clients know PRODUCER_FENCED.
+const FIRST_WITH_FENCED: i16 = 4;
+/// How long a request waits for a block of producer ids; whoever asks again finds it then.
+const RESERVE_WAIT_MAX: Duration = Duration::from_secs(1);
 
 pub(super) async fn handle(
     context: Context,
@@ -18,16 +27,18 @@ pub(super) async fn handle(
     if (request.producer_id == -1) != (request.producer_epoch == -1) {
         return refuse(ErrorCode::INVALID_REQUEST);
     }
-    if let Some(transactional_id) = request.transactional_id {
-        // An empty id is a mistake in Kafka too; any other belongs to a coordinator elsewhere.
-        let code = if transactional_id.is_empty() {
-            ErrorCode::INVALID_REQUEST
-        } else {
-            ErrorCode::NOT_COORDINATOR
+    if let Some(transactional_id) = request.transactional_id.clone() {
+        return match of_transactional_id(&context, transactional_id, &request).await {
+            Ok(producer) => InitProducerIdResponse {
+                producer_id: producer.id,
+                producer_epoch: producer.epoch,
+                ..Default::default()
+            },
+            Err(ErrorCode::PRODUCER_FENCED) if context.version < FIRST_WITH_FENCED => {
+                refuse(ErrorCode::INVALID_PRODUCER_EPOCH)
+            }
+            Err(code) => refuse(code),
         };
-        tracing::debug!(peer = %context.peer.address, transactional_id,
-            "a transactional id was refused: transactions are not coordinated here");
-        return refuse(code);
     }
     match context.broker.next_producer_id().await {
         // A new id every time, so the epoch begins anew; an id given to ask for a bump is dropped,
@@ -38,6 +49,48 @@ pub(super) async fn handle(
         Err(error) => {
             tracing::warn!(%error, "no block of producer ids could be allocated");
             refuse(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS)
+        }
+    }
+}
+
+async fn of_transactional_id(
+    context: &Context,
+    transactional_id: String,
+    request: &InitProducerIdRequest,
+) -> Result<Producer, ErrorCode> {
+    if transactional_id.is_empty() {
+        return Err(ErrorCode::INVALID_REQUEST);
+    }
+    let broker = &context.broker;
+    let expected = Producer { id: request.producer_id, epoch: request.producer_epoch };
+    let init = TransactionRequest::Init(InitProducerId {
+        transactional_id: transactional_id.clone(),
+        timeout_ms: request.transaction_timeout_ms,
+        enable_2pc: request.enable2_pc,
+        keep_prepared: request.keep_prepared_txn,
+        expected: (expected != Producer::NONE).then_some(expected),
+    });
+    // The coordinator takes a producer id without waiting, where it needs one: of the first block after a start is none here.
+    let mut is_first = true;
+    loop {
+        let asked =
+            broker.coordinated.ask(topic_partitions(broker), &transactional_id, init.clone());
+        match asked.await {
+            TransactionResponse::Init(Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
+                if std::mem::take(&mut is_first) && broker.producer_ids.is_empty() =>
+            {
+                let reserved = broker.producer_ids.reserve(broker);
+                match tokio::time::timeout(RESERVE_WAIT_MAX, reserved).await {
+                    Ok(Ok(())) => {}
+                    Ok(Err(error)) => {
+                        tracing::warn!(%error, "no block of producer ids could be allocated");
+                        return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+                    }
+                    Err(_) => return Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS),
+                }
+            }
+            TransactionResponse::Init(initialized) => return initialized,
+            _ => return Err(ErrorCode::UNKNOWN_SERVER_ERROR),
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::net::budget::Charge;
 use crate::net::buffers;
 use crate::net::connection::{Handled, Parked, Reply};
 
+pub(crate) mod add_to_txn;
 mod alter_replica_log_dirs;
 mod api_versions;
 mod configs;
@@ -17,6 +18,7 @@ mod describe_cluster;
 mod describe_log_dirs;
 mod describe_producers;
 mod describe_quorum;
+mod end_txn;
 pub(crate) mod fetch;
 mod find_coordinator;
 mod forward;
@@ -31,7 +33,7 @@ pub(crate) mod request;
 mod transactions;
 mod txn_offset_commit;
 mod unregister_broker;
-mod write_txn_markers;
+pub(crate) mod write_txn_markers;
 
 use request::{Context, Scratch};
 
@@ -154,6 +156,9 @@ apis! {
     DeleteRecordsRequest => delete_records::handle,
     InitProducerIdRequest => init_producer_id::handle,
     OffsetForLeaderEpochRequest => offset_for_leader_epoch::handle,
+    AddPartitionsToTxnRequest => add_to_txn::partitions,
+    AddOffsetsToTxnRequest => add_to_txn::offsets,
+    EndTxnRequest => end_txn::handle,
     WriteTxnMarkersRequest => write_txn_markers::handle,
     DescribeConfigsRequest => configs::describe,
     AlterReplicaLogDirsRequest => alter_replica_log_dirs::handle,

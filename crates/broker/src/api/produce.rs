@@ -164,7 +164,9 @@ impl PartResult {
                 leader: Some((leader_id, leader_epoch)),
                 ..PartResult::error(ErrorCode::NOT_LEADER_OR_FOLLOWER)
             },
-            AppendFailure::TimedOut => PartResult::error(ErrorCode::REQUEST_TIMED_OUT),
+            failure @ (AppendFailure::TimedOut | AppendFailure::NotEnoughReplicas) => {
+                PartResult::error(failure.code())
+            }
             AppendFailure::Log(error) => {
                 tracing::debug!(%error, "append refused");
                 PartResult::with_message(error.code(), error.to_string())

@@ -117,18 +117,13 @@ async fn verify(
     let is_enabled = broker.settings().verifies_transactions();
     let operation = operation_of(context.version);
     let is_asked = is_enabled || operation == Operation::Add;
-    let has_coordinator = broker.controller.remote().is_some();
     // No transaction is in such an epoch. Where its coordinator is asked, that one says what is wrong, as in Kafka: it may
     // not know the transactional id either.
-    if request.producer_epoch < 0 && !(is_asked && has_coordinator) {
+    if request.producer_epoch < 0 && !is_asked {
         return Err(ErrorCode::INVALID_PRODUCER_EPOCH);
     }
     if !is_asked {
         return Ok(TransactionCheck::Waived);
-    }
-    if !has_coordinator {
-        // Nobody coordinates transactions, and nothing is to be remembered of who asks for one.
-        return Err(ErrorCode::COORDINATOR_NOT_AVAILABLE);
     }
     let partition = partition.and_then(|index| broker.groups.partition(index));
     let partition = partition.ok_or(ErrorCode::NOT_COORDINATOR)?;

@@ -20,6 +20,7 @@ use thalweg_wire::messages::write_txn_markers_response::{
 use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 
 use crate::api::request::Context;
+use crate::broker::Broker;
 use crate::net::budget::Charge;
 use crate::partition::{
     AppendFailure, AppendResults, Appending, DelayedProduce, Partition, Uncommitted, Wakes,
@@ -50,18 +51,26 @@ pub(super) async fn handle(
     context: Context,
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse {
-    let timeout = u64::try_from(context.broker.settings().request_timeout_ms()).unwrap_or(0);
+    write(&context.broker, request).await
+}
+
+/// Writes markers into partitions that this broker leads.
+pub(crate) async fn write(
+    broker: &Arc<Broker>,
+    request: WriteTxnMarkersRequest,
+) -> WriteTxnMarkersResponse {
+    let timeout = u64::try_from(broker.settings().request_timeout_ms()).unwrap_or(0);
     let timeout = Duration::from_millis(timeout);
-    let written = write_all(&context, request, timeout).await;
+    let written = write_all(broker, request, timeout).await;
     let Written { mut results, uncommitted, producers, of_groups } = written;
     // Markers wait with memory of their own, as what is produced does.
-    let mut held = Charge::new(&context.broker.fetch_budget);
+    let mut held = Charge::new(&broker.fetch_budget);
     let bytes = uncommitted.len()
         * (size_of::<Uncommitted>() + size_of::<i64>() + DelayedProduce::BYTES_OF_APPEND);
     let has_room = held.try_raise_to(bytes);
     let waiting = Uncommitted::register(&uncommitted);
     // A stop that began before this has told nobody.
-    let timeout = match has_room && !context.broker.is_stopping() {
+    let timeout = match has_room && !broker.is_stopping() {
         true => timeout,
         false => Duration::ZERO,
     };
@@ -77,7 +86,7 @@ pub(super) async fn handle(
 }
 
 async fn write_all(
-    context: &Context,
+    broker: &Arc<Broker>,
     request: WriteTxnMarkersRequest,
     timeout: Duration,
 ) -> Written {
@@ -92,7 +101,7 @@ async fn write_all(
         // A transaction ends once in each partition.
         let mut ended = BTreeSet::new();
         for named in &marker.topics {
-            let topic = context.broker.topics().by_name(&named.name).cloned();
+            let topic = broker.topics().by_name(&named.name).cloned();
             for &partition in &named.partition_indexes {
                 if !ended.insert((named.name.as_str(), partition)) {
                     continue;
@@ -118,12 +127,12 @@ async fn write_all(
                         transaction_version: i16::from(marker.transaction_version),
                         commit: marker.transaction_result,
                     };
-                    let ended = context.broker.groups.complete_transaction(partition, end);
+                    let ended = broker.groups.complete_transaction(partition, end);
                     written.of_groups.push((marker.producer_id, partition, Box::pin(ended)));
                     continue;
                 }
                 let appended =
-                    append(context, marker, topic.as_deref(), partition, &mut appending).await;
+                    append(broker, marker, topic.as_deref(), partition, &mut appending).await;
                 let code = match appended {
                     Ok(Some(append)) => {
                         let part = written.uncommitted.len();
@@ -167,7 +176,7 @@ fn note(results: &mut Results, producer_id: i64, topic: &str, partition: i32, co
 
 /// Appends a marker to one partition; gives what has to be waited for where there are other replicas.
 async fn append(
-    context: &Context,
+    broker: &Arc<Broker>,
     marker: &WritableTxnMarker,
     topic: Option<&Topic>,
     partition: i32,
@@ -180,7 +189,7 @@ async fn append(
     if partition.check_in_sync() == Err(too_few) {
         return Err(too_few);
     }
-    let now = context.broker.clock.wall_ms();
+    let now = broker.clock.wall_ms();
     let end = EndTxnMarker {
         commit: marker.transaction_result,
         coordinator_epoch: marker.coordinator_epoch,
@@ -198,7 +207,7 @@ async fn append(
         }
         failure.code()
     })?;
-    context.broker.metrics.transaction_markers.add(1);
+    broker.metrics.transaction_markers.add(1);
     Ok((!partition.is_alone()).then(|| Uncommitted {
         partition: Arc::clone(partition),
         part: 0,

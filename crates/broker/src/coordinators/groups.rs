@@ -61,7 +61,9 @@ impl Groups {
                 .with_rebalance_observer(Arc::clone(log) as Arc<dyn RebalanceObserver>)
         };
         let known = Arc::clone(&current);
-        let coordinator = Coordinator::new(runtime, clock, shard, move || known.events());
+        let initial = move || known.events();
+        let coordinator =
+            Coordinator::new(runtime, clock, shard, initial, |_, effect| match effect {});
         Groups { coordinator, current, account, rebalance_log }
     }
 

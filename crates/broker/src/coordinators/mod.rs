@@ -4,5 +4,6 @@
 pub(crate) mod groups;
 mod rebalance_log;
 pub(crate) mod runtime;
+pub(crate) mod transactions;
 
 pub(crate) use runtime::compressed_len;

@@ -45,6 +45,20 @@ type Runner<S> = thalweg_coordinator::Runner<S, TransactionCheck>;
 /// What a shard that becomes active is told first: everything that is so.
 type Initial<E> = Arc<dyn Fn() -> Vec<E> + Send + Sync>;
 
+/// Has something done outside; must not wait.
+type Effects<S> = Arc<dyn Fn(Source<S>, <S as Shard>::Effect) + Send + Sync>;
+
+/// The runner that wants something done outside, and is told what became of it.
+pub(crate) struct Source<S: Shard> {
+    led: Weak<Led<S>>,
+}
+
+impl<S: Shard> Clone for Source<S> {
+    fn clone(&self) -> Source<S> {
+        Source { led: Weak::clone(&self.led) }
+    }
+}
+
 /// What is the same for all partitions of one coordinator.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RuntimeConfig {
@@ -62,6 +76,7 @@ pub(crate) struct Coordinator<S: Shard> {
     /// Makes the state machine of a partition that is to be loaded.
     shard: Box<dyn Fn() -> S + Send + Sync>,
     initial: Initial<S::Event>,
+    effects: Effects<S>,
     jobs: Pool,
     runtime: Handle,
     clock: Clock,
@@ -87,6 +102,7 @@ struct Led<S: Shard> {
     /// The log had no room for an append.
     full: Notify,
     initial: Initial<S::Event>,
+    effects: Effects<S>,
     jobs: Pool,
     /// Where jobs are started, whichever thread has found them.
     runtime: Handle,
@@ -144,22 +160,27 @@ where
     S::Record: Send,
     S::TimerKey: Send,
     S::Then: Send,
+    S::Effect: Send,
 {
     /// A coordinator that leads nothing yet; on a thread of its runtime.
     ///
     /// `initial` says everything that is so. It is asked under the lock of a partition whose shard has
     /// just become active. What it says must therefore be brought up to date *before*
     /// [`event`](Self::event) is called: then nothing is missed in between, and at worst said twice.
+    ///
+    /// `effects` is given what shards want done outside, under the lock of a partition.
     pub(crate) fn new(
         config: RuntimeConfig,
         clock: Clock,
         shard: impl Fn() -> S + Send + Sync + 'static,
         initial: impl Fn() -> Vec<S::Event> + Send + Sync + 'static,
+        effects: impl Fn(Source<S>, S::Effect) + Send + Sync + 'static,
     ) -> Arc<Coordinator<S>> {
         Arc::new(Coordinator {
             config,
             shard: Box::new(shard),
             initial: Arc::new(initial),
+            effects: Arc::new(effects),
             jobs: Pool::new(config.jobs),
             runtime: Handle::current(),
             clock,
@@ -182,10 +203,14 @@ where
                 if old.leader_epoch.load(Ordering::Acquire) >= leader_epoch {
                     return;
                 }
-                let state = old.state.lock();
-                if state.runner.state() == RunnerState::Active {
+                let is_active = old.state.lock().runner.state() == RunnerState::Active;
+                if is_active {
                     // Elected again with the state at hand: nothing was lost in between.
                     old.leader_epoch.store(leader_epoch, Ordering::Release);
+                    let old = Arc::clone(old);
+                    drop(all);
+                    // It may have risen before the epoch was known here.
+                    old.high_watermark_raised();
                     return;
                 }
             }
@@ -236,6 +261,7 @@ where
             reload: Notify::new(),
             full: Notify::new(),
             initial: Arc::clone(&self.initial),
+            effects: Arc::clone(&self.effects),
             jobs: self.jobs.clone(),
             runtime: self.runtime.clone(),
             clock: self.clock,
@@ -386,6 +412,30 @@ where
     }
 }
 
+impl<S> Source<S>
+where
+    S: Shard + Send + 'static,
+    S::Request: Send,
+    S::Response: Send + 'static,
+    S::Record: Send,
+    S::TimerKey: Send,
+    S::Then: Send,
+    S::Effect: Send,
+{
+    /// The leader epoch in which the runner coordinates; `None` if it does not any more.
+    pub(crate) fn coordinator_epoch(&self) -> Option<i32> {
+        let led = self.led.upgrade().filter(|led| !led.is_gone())?;
+        Some(led.leader_epoch.load(Ordering::Acquire))
+    }
+
+    /// Tells the runner, if it is still there.
+    pub(crate) fn event(&self, event: S::Event) {
+        if let Some(led) = self.led.upgrade() {
+            led.with(|runner, now| runner.event(event, now));
+        }
+    }
+}
+
 impl<S: Shard> Led<S> {
     fn is_gone(&self) -> bool {
         self.gone.load(Ordering::Acquire)
@@ -416,6 +466,7 @@ where
     S::Record: Send,
     S::TimerKey: Send,
     S::Then: Send,
+    S::Effect: Send,
 {
     /// Does what may change the runner. A panic takes the partition down: the runner may be half
     /// changed, and an append may be lost between it and the log.
@@ -505,13 +556,24 @@ where
                 state.runner = runner;
                 let now = self.clock.now();
                 // It may have risen since the load began.
-                state.runner.high_watermark(self.partition.log.high_watermark(), now);
+                if let Some(committed) = self.committed() {
+                    state.runner.high_watermark(committed, now);
+                }
                 for event in (self.initial)() {
                     state.runner.event(event, now);
                 }
                 self.drive(state);
             }
         });
+    }
+
+    /// Up to where the log is committed, if this broker still leads in this epoch: otherwise what is committed there may be
+    /// another leader's, at the same offsets.
+    fn committed(&self) -> Option<i64> {
+        let high_watermark = self.partition.log.high_watermark();
+        // After it was read: epochs only rise, so it was read in this one.
+        let epoch = self.leader_epoch.load(Ordering::Acquire);
+        self.partition.led_epoch().is_ok_and(|led| led == epoch).then_some(high_watermark)
     }
 
     fn close(self: &Arc<Self>) {
@@ -540,11 +602,14 @@ where
         }
     }
 
-    /// Answers, jobs and timers.
+    /// Answers, jobs, effects and timers.
     fn settle(&self, state: &mut State<S>) {
         state.answer(None);
         while let Some(job) = state.runner.poll_job() {
             self.start_job(job);
+        }
+        while let Some(effect) = state.runner.poll_effect() {
+            (self.effects)(Source { led: Weak::clone(&self.me) }, effect);
         }
         let wake_at = state.runner.wake_at_ms().unwrap_or(u64::MAX);
         if self.wake_at_ms.swap(wake_at, Ordering::AcqRel) > wake_at {
@@ -721,7 +786,11 @@ where
         };
         *slot = None;
         match outcome {
-            Ok(()) => runner.high_watermark(self.partition.log.high_watermark(), now),
+            Ok(()) => {
+                if let Some(committed) = self.committed() {
+                    runner.high_watermark(committed, now);
+                }
+            }
             Err(error) => {
                 tracing::error!(
                     topic = %self.partition.topic, partition = self.partition.index, %error,
@@ -743,11 +812,13 @@ where
     S::Record: Send,
     S::TimerKey: Send,
     S::Then: Send,
+    S::Effect: Send,
 {
     fn high_watermark_raised(&self) {
         let Some(led) = self.me.upgrade() else { return };
-        let high_watermark = led.partition.log.high_watermark();
-        led.with(|runner, now| runner.high_watermark(high_watermark, now));
+        if let Some(committed) = led.committed() {
+            led.with(|runner, now| runner.high_watermark(committed, now));
+        }
     }
 }
 
@@ -760,6 +831,7 @@ where
     S::Record: Send,
     S::TimerKey: Send,
     S::Then: Send,
+    S::Effect: Send,
 {
     fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
         // Whoever put the append on its way held it.

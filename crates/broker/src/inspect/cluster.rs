@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use thalweg_metadata::config::{BrokerConfig, ConfigError, TOPIC, dynamic};
-use thalweg_metadata::controller::{INTERNAL_TOPICS, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC};
+use thalweg_metadata::controller::{INTERNAL_TOPICS, SHARE_STATE_TOPIC};
 use thalweg_metadata::image::{ConfigResource, MetadataImage, Partition, ResourceType, TopicImage};
 
 use super::{Area, Finding, Findings, Severity};
@@ -153,16 +153,6 @@ fn unmet(image: &MetadataImage, node_id: i32, found: &mut Findings<'_>) {
 
 /// What clients do that this broker has no part in.
 fn in_use(image: &MetadataImage, has_controller: bool, found: &mut Findings<'_>) {
-    // Elsewhere a broker of Apache Kafka coordinates them.
-    if has_controller && image.topics.by_name(TRANSACTIONS_TOPIC).is_some() {
-        found.not_honoured(
-            format!(
-                "transactions were used in this cluster: producers with a transactional.id are not served \
-                 ({TRANSACTIONS_TOPIC} exists)"
-            ),
-            "make sure that nobody uses them any more; kafka-transactions.sh abort ends one that was left open",
-        );
-    }
     if image.topics.by_name(SHARE_STATE_TOPIC).is_some() {
         let served = match has_controller {
             true => "are not served",
@@ -502,14 +492,14 @@ mod tests {
     fn what_a_start_refuses_is_refused() {
         let found = checked(vec![AccessControlEntryRecord::default().into()]);
         assert!(matches!(&found[..], [(Severity::Refused, what)] if what.contains("access")));
-        let found = checked(topic(TRANSACTIONS_TOPIC, 1, &[&[4, 5], &[5, 6]]));
+        let found = checked(topic(SHARE_STATE_TOPIC, 1, &[&[4, 5], &[5, 6]]));
         let refused: Vec<_> = found.iter().filter(|it| it.0 == Severity::Refused).collect();
         assert!(refused.len() == 1 && refused[0].1.contains("partitions 0"), "{found:#?}");
     }
 
     #[test]
     fn replicas_move_to_those_that_have_the_least() {
-        let mut records = topic(TRANSACTIONS_TOPIC, 1, &[&[4, 5], &[6, 4], &[5, 6], &[4, 5, 6, 7]]);
+        let mut records = topic(SHARE_STATE_TOPIC, 1, &[&[4, 5], &[6, 4], &[5, 6], &[4, 5, 6, 7]]);
         records.extend(topic("t", 2, &[&[4]]));
         records.extend([4, 5, 6, 7].map(|id| broker(id, 0)));
         let fenced = RegisterBrokerRecord { broker_id: 8, fenced: true, ..Default::default() };
@@ -517,8 +507,8 @@ mod tests {
         let (moves, stuck) = reassignments(&image(records), 4);
         let moves: Vec<_> =
             moves.into_iter().map(|it| (it.topic, it.partition, it.replicas)).collect();
-        let topic = TRANSACTIONS_TOPIC.to_owned();
+        let topic = SHARE_STATE_TOPIC.to_owned();
         assert_eq!(moves, [(topic.clone(), 0, vec![7, 5]), (topic, 1, vec![6, 7])]);
-        assert_eq!(stuck, ["__transaction_state-3"]);
+        assert_eq!(stuck, ["__share_group_state-3"]);
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thalweg_log::{DirSurvey, LockHolder, MetaProperties, OpenError, SurveyedPartition};
 use thalweg_metadata::config::BrokerConfig;
-use thalweg_metadata::controller::{SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC};
+use thalweg_metadata::controller::SHARE_STATE_TOPIC;
 use thalweg_metadata::image::MetadataImage;
 
 use super::{Area, Finding, Findings, Severity};
@@ -317,19 +317,18 @@ pub(super) fn check_against(
 /// What the directories say of replicas that this broker cannot serve, where the metadata is not known.
 pub(super) fn check_alone(surveys: &[DirSurvey], findings: &mut Vec<Finding>) {
     let mut found = of(findings);
-    for topic in [TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC] {
-        let here: Vec<String> = surveys
-            .iter()
-            .flat_map(|survey| &survey.partitions)
-            .filter(|partition| partition.topic == topic)
-            .map(|partition| partition.partition.to_string())
-            .collect();
-        if !here.is_empty() {
-            found.refused(
-                format!("partitions {} of {topic} are here, for which this broker has no coordinator yet", named(&here)),
-                "check again with the cluster, which gives a plan by which these replicas move to other brokers",
-            );
-        }
+    let here: Vec<String> = surveys
+        .iter()
+        .flat_map(|survey| &survey.partitions)
+        .filter(|partition| partition.topic == SHARE_STATE_TOPIC)
+        .map(|partition| partition.partition.to_string())
+        .collect();
+    if !here.is_empty() {
+        let here = named(&here);
+        found.refused(
+            format!("partitions {here} of {SHARE_STATE_TOPIC} are here, for which this broker has no coordinator yet"),
+            "check again with the cluster, which gives a plan by which these replicas move to other brokers",
+        );
     }
 }
 
@@ -465,7 +464,7 @@ mod tests {
     #[test]
     fn without_the_metadata_the_directories_tell_what_cannot_be_served() {
         let mut first = survey("/a", 4, 1);
-        first.partitions = vec![partition(TRANSACTIONS_TOPIC, 3, 1), partition("t", 0, 2)];
+        first.partitions = vec![partition(SHARE_STATE_TOPIC, 3, 1), partition("t", 0, 2)];
         let mut findings = Vec::new();
         check_alone(&[first], &mut findings);
         assert_eq!(findings.len(), 1);

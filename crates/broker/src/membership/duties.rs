@@ -1,6 +1,6 @@
 //! What the cluster expects of a broker that this one does not do yet.
 
-use thalweg_metadata::controller::{SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC};
+use thalweg_metadata::controller::SHARE_STATE_TOPIC;
 use thalweg_metadata::image::MetadataImage;
 
 /// Something that the cluster would ask of this broker, and that it cannot give.
@@ -29,21 +29,18 @@ pub(crate) fn unmet(image: &MetadataImage, node_id: i32) -> Vec<Unmet> {
     if image.has_acls() {
         unmet.push(Unmet::Acls);
     }
-    for topic in [TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC] {
-        let Some(found) = image.topics.by_name(topic) else { continue };
+    if let Some(found) = image.topics.by_name(SHARE_STATE_TOPIC) {
         let here = found.partitions.iter().filter(|(_, it)| it.replicas.contains(&node_id));
         let partitions: Vec<i32> = here.map(|(index, _)| *index).collect();
         if !partitions.is_empty() {
-            unmet.push(Unmet::Replicas { topic, partitions });
+            unmet.push(Unmet::Replicas { topic: SHARE_STATE_TOPIC, partitions });
         }
     }
     unmet
 }
 
-/// Features that bring duties which this broker does not do yet to whoever gets a replica: of transactions it does those
-/// of a partition's leader, but does not coordinate them.
-pub(crate) const NOT_SERVED: [&str; 3] =
-    ["transaction.version", "share.version", "streams.version"];
+/// Features that bring duties which this broker does not do yet to whoever gets a replica.
+pub(crate) const NOT_SERVED: [&str; 2] = ["share.version", "streams.version"];
 
 /// Whether features are in use that this broker does not serve: then nothing is to be placed on it by itself (KIP-1066).
 pub(crate) fn must_be_cordoned<'a>(mut levels: impl Iterator<Item = (&'a str, i16)>) -> bool {
@@ -53,6 +50,7 @@ pub(crate) fn must_be_cordoned<'a>(mut levels: impl Iterator<Item = (&'a str, i1
 #[cfg(test)]
 mod tests {
     use thalweg_metadata::Delta;
+    use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
     use thalweg_metadata::image::Provenance;
     use thalweg_wire::Uuid;
     use thalweg_wire::messages::{AccessControlEntryRecord, PartitionRecord, TopicRecord};
@@ -85,20 +83,21 @@ mod tests {
     }
 
     #[test]
-    fn who_would_be_asked_for_transactions_does_not_take_part() {
+    fn who_would_be_asked_for_share_groups_does_not_take_part() {
         assert_eq!(checked(image("orders", &[2, 1])), Ok(()));
-        assert_eq!(checked(image(TRANSACTIONS_TOPIC, &[1, 3])), Ok(()));
-        for name in [TRANSACTIONS_TOPIC, SHARE_STATE_TOPIC] {
-            let why = checked(image(name, &[1, 2])).unwrap_err();
-            assert!(why.contains(name) && why.contains("partitions 3"), "{why}");
-        }
+        assert_eq!(checked(image(TRANSACTIONS_TOPIC, &[2, 1])), Ok(()));
+        assert_eq!(checked(image(SHARE_STATE_TOPIC, &[1, 3])), Ok(()));
+        let why = checked(image(SHARE_STATE_TOPIC, &[1, 2])).unwrap_err();
+        assert!(why.contains(SHARE_STATE_TOPIC) && why.contains("partitions 3"), "{why}");
     }
 
     #[test]
     fn who_lacks_a_feature_that_is_in_use_is_cordoned() {
         let must = |levels: &[(&str, i16)]| must_be_cordoned(levels.iter().copied());
-        assert!(!must(&[("metadata.version", 30), ("group.version", 1), ("share.version", 0)]));
-        assert!(must(&[("metadata.version", 30), ("transaction.version", 2)]));
+        let served = [("metadata.version", 30), ("group.version", 1), ("transaction.version", 2)];
+        assert!(!must(&served));
+        assert!(!must(&[("share.version", 0)]));
+        assert!(must(&[("metadata.version", 30), ("share.version", 1)]));
         assert!(must(&[("streams.version", 1)]));
     }
 

@@ -7,7 +7,6 @@ use std::time::Duration;
 
 use thalweg_connection::ApiVersions;
 use thalweg_metadata::config::BrokerConfig;
-use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
 use thalweg_metadata::features::{self, METADATA_VERSION, MetadataVersion};
 use thalweg_replication::observer::Endpoint;
 use thalweg_wire::ErrorCode;
@@ -121,8 +120,7 @@ impl Cluster {
             && config.joins_with_unserved_features()
         {
             tracing::warn!(
-                "{unserved}; {ALLOW}=true: where this broker leads, share and streams groups are refused; where it gets a \
-                 replica of {TRANSACTIONS_TOPIC}, transactions whose coordinator it would be cannot begin or end, and it does not start again"
+                "{unserved}; {ALLOW}=true: where this broker leads, share and streams groups are refused"
             );
         }
         self.refusals(config, cluster_id).into_iter().next().map_or(Ok(()), Err)
@@ -179,7 +177,7 @@ impl Cluster {
             level.and_then(MetadataVersion::from_level).is_some_and(|it| it.has_cordoned_dirs());
         (super::duties::must_be_cordoned(levels) && !can_be_cordoned).then(|| {
             format!(
-                "transactions, share groups or streams groups are in use, which this broker does not coordinate yet, \
+                "share groups or streams groups are in use, which this broker does not coordinate yet, \
                  and metadata.version of the cluster is {}: below 30 (4.3-IV0) it cannot be cordoned",
                 level.map_or("unknown".into(), |level| level.to_string())
             )

@@ -28,6 +28,8 @@ pub(crate) enum AppendFailure {
     Log(AppendError),
     /// The log directory takes nothing for now, and the request's time is over.
     TimedOut,
+    /// Fewer replicas are in sync than `min.insync.replicas` asks for.
+    NotEnoughReplicas,
 }
 
 impl AppendFailure {
@@ -36,6 +38,7 @@ impl AppendFailure {
         match self {
             AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
             AppendFailure::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
+            AppendFailure::NotEnoughReplicas => ErrorCode::NOT_ENOUGH_REPLICAS,
             AppendFailure::Log(error) => error.code(),
         }
     }
@@ -367,7 +370,9 @@ impl Partition {
             }
             Err(leader) => Some(self.append_elsewhere(leader)),
         };
-        if let Some(failure) = not_led {
+        let failure = not_led
+            .or_else(|| self.check_in_sync().is_err().then_some(AppendFailure::NotEnoughReplicas));
+        if let Some(failure) = failure {
             return SubmittedOwn::Done(Err(failure));
         }
         let mut context = AppendContext::coordinator(leader_epoch, now_ms);

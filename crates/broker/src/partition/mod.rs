@@ -661,10 +661,14 @@ mod tests {
         World { _dir: dir, _logs: logs, partition }
     }
 
-    fn append(partition: &Partition, epoch: i32) {
+    fn submit(partition: &Partition, epoch: i32) -> SubmittedOwn {
         let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
         let mut batch = BatchSpec::new(0, 1).build();
-        let appended = partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0);
+        partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0)
+    }
+
+    fn append(partition: &Partition, epoch: i32) {
+        let appended = submit(partition, epoch);
         assert!(matches!(appended, SubmittedOwn::Done(Ok(_))), "{appended:?}");
     }
 
@@ -725,12 +729,16 @@ mod tests {
     #[tokio::test]
     async fn fewer_in_sync_replicas_than_must_be_commit_nothing() {
         let World { partition, .. } = &world(2);
-        partition.assign(&assignment(0, 1, &[1, 2, 3], &[1]));
-        assert_eq!(partition.check_in_sync(), Err(ErrorCode::NOT_ENOUGH_REPLICAS));
+        partition.assign(&assignment(0, 1, &[1, 2, 3], &[1, 2]));
         append(partition, 0);
+        partition.assign(&assignment(0, 2, &[1, 2, 3], &[1]));
+        assert_eq!(partition.check_in_sync(), Err(ErrorCode::NOT_ENOUGH_REPLICAS));
         assert_eq!(partition.log.high_watermark(), 0);
-        partition.assign(&assignment(0, 2, &[1], &[1]));
+        let refused = submit(partition, 0);
+        assert!(matches!(refused, SubmittedOwn::Done(Err(AppendFailure::NotEnoughReplicas))));
+        partition.assign(&assignment(0, 3, &[1], &[1]));
         assert_eq!((partition.check_in_sync(), partition.log.high_watermark()), (Ok(()), 1));
+        append(partition, 0);
     }
 
     #[tokio::test]

@@ -1,13 +1,15 @@
-//! What the leader of a partition owes to transactions, whose coordinator is another broker of the cluster.
+//! What the leader of a partition owes to transactions, and their coordinator to the leaders of partitions.
 //!
 //! Before a partition takes the first batch of a transaction, the coordinator is asked whether the transaction is open
 //! and the partition part of it, or to make it part of it where the client leaves that to the broker (KIP-890). So no
 //! transaction is open in a partition that its coordinator will never end. Answers come with a guard of the
 //! partition's log ([`thalweg_log::VerificationGuard`]), because a transaction may have ended before they arrive.
 //!
-//! Not here: transaction markers (`api::write_txn_markers`), and coordinating transactions.
+//! Once the outcome of a transaction is decided its coordinator has `markers` written. Not here: how they are
+//! (`api::write_txn_markers`), and coordinating transactions (`coordinators::transactions`).
 
 mod coordinator;
+mod markers;
 mod question;
 #[cfg(test)]
 mod tests;
@@ -24,8 +26,10 @@ use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
 use thalweg_wire::ErrorCode;
 use tokio::time::Instant;
 
+pub(crate) use markers::Markers;
 pub(crate) use question::{Operation, Question, Verdict};
 
+use crate::api::add_to_txn;
 use crate::broker::Broker;
 use crate::partition::{AppendFailure, Partition, Transactional};
 use coordinator::Coordinator;
@@ -39,6 +43,7 @@ const BEGIN_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 /// The brokers that coordinate transactions of this one's producers.
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
+    pub(crate) markers: Markers,
     coordinators: Mutex<BTreeMap<i32, Arc<Coordinator>>>,
     failures: AtomicU64,
 }
@@ -59,6 +64,9 @@ impl Transactions {
     }
 
     async fn ask(&self, broker: &Arc<Broker>, id: i32, question: Question) -> Verdict {
+        if id == broker.node_id {
+            return ask_here(broker, question).await;
+        }
         let coordinator = {
             let mut all = self.coordinators.lock();
             Arc::clone(all.entry(id).or_insert_with(|| Arc::new(Coordinator::new(id))))
@@ -114,12 +122,25 @@ impl Transactions {
     }
 }
 
-/// The broker that coordinates a transaction, if that is another one and it is up.
+/// The same of a transaction that this broker coordinates.
+async fn ask_here(broker: &Arc<Broker>, question: Question) -> Verdict {
+    let request = add_to_txn::of_broker(question.to_transaction());
+    let answered = add_to_txn::ask(broker, request).await;
+    Verdict::of_result(question.operation, answered)
+}
+
+/// The broker that coordinates a transaction, if it is up: this one or another.
 pub(crate) fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
     let image = broker.image();
     let partitions = image.topics.by_name(TRANSACTIONS_TOPIC)?.partitions.len();
     let partition = partition_for(transactional_id, u32::try_from(partitions).ok()?);
     let leader = image.partition_leader(TRANSACTIONS_TOPIC, partition)?;
     let is_up = image.cluster.broker(leader).is_some_and(|it| !it.fenced);
-    (is_up && leader != broker.node_id).then_some(leader)
+    (is_up || leader == broker.node_id).then_some(leader)
+}
+
+/// Partitions of the topic of the coordinators; 0 if it is not there.
+pub(crate) fn topic_partitions(broker: &Broker) -> usize {
+    let image = broker.image();
+    image.topics.by_name(TRANSACTIONS_TOPIC).map_or(0, |topic| topic.partitions.len())
 }

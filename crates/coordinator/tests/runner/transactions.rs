@@ -60,6 +60,7 @@ impl Shard for Ledger {
     type Then = ();
     type Event = ();
     type Job = NoJob;
+    type Effect = std::convert::Infallible;
 
     fn handle(
         &mut self,

@@ -425,6 +425,7 @@ impl Shard for GroupShard {
     type Then = Then;
     type Event = GroupEvent;
     type Job = GroupJob;
+    type Effect = std::convert::Infallible;
 
     fn handle(
         &mut self,

@@ -199,7 +199,7 @@ fn acts_when_joined(reason: &str) -> bool {
 /// Why configs do not act yet.
 pub const NOT_YET: &[(&str, &str)] = &[
     ("controllers", "the controllers decide this, and the embedded one does not do it yet"),
-    ("coord", "the group coordinator chooses this by itself"),
+    ("coord", "coordinators choose this by themselves"),
     ("java", "Java classes cannot be loaded"),
     (
         "jbod",
@@ -216,7 +216,6 @@ pub const NOT_YET: &[(&str, &str)] = &[
     ("tele", "client telemetry is not served yet"),
     ("threads", "there is no such thread pool, queue or sweep"),
     ("tier", "tiered storage is not built yet"),
-    ("txn", "transactions are not coordinated yet"),
 ];
 
 /// All configs of one kind of resource.

@@ -1,4 +1,4 @@
-//! Transactions whose coordinator is a Java broker, over partitions that are led here.
+//! Transactions over partitions that are led here and by a Java broker, and whose coordinator is either of them.
 
 mod offsets;
 
@@ -15,6 +15,9 @@ use super::*;
 use crate::support::{metric, producer_batch as batch, send};
 
 const JAVA: i32 = 1;
+/// The coordinators' topic, as the cluster of Java's brokers makes it here.
+const STATE: &str = "__transaction_state";
+const STATE_PARTITIONS: i32 = 4;
 /// Led here, and by Java.
 const OURS: i32 = 0;
 const THEIRS: i32 = 1;
@@ -93,7 +96,7 @@ impl World {
             .config("offsets.topic.num.partitions", 1)
             .start();
         let java = kafka.bootstrap(Kafka::INTERNAL);
-        // Where this broker is not cordoned the coordinators' topic must not be placed here.
+        // So the coordinators are Java's to begin with.
         let mut clients = Clients::start(&java);
         clients.open("first");
         let data = Data::new();
@@ -136,16 +139,39 @@ impl World {
         eventually("its leader", leads).await;
     }
 
+    /// Has all transactions coordinated by another broker.
+    async fn coordinate(&self, coordinator: i32) {
+        let replicas = if coordinator == OWN { vec![OWN, JAVA] } else { vec![JAVA, OWN] };
+        let all = (0..STATE_PARTITIONS).map(|index| TopicPartition::new(STATE, index));
+        let all: Vec<TopicPartition> = all.collect();
+        let moves = all.iter().map(|it| (it.clone(), Some(replicas.clone())));
+        let reassigned = self.admin.alter_partition_reassignments(moves).await;
+        assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
+        eventually("all in sync", async || in_sync(&self.admin, STATE, 2).await).await;
+        let elected = self.admin.elect_leaders(Election::Preferred, Some(all)).await;
+        assert!(elected.as_ref().unwrap().values().all(Result::is_ok), "{elected:?}");
+        eventually("its leaders", async || {
+            let described = self.admin.describe_topics([TopicRef::from(STATE)]).await;
+            let Ok(found) = &described[&TopicRef::from(STATE)] else { return false };
+            found.partitions.iter().all(|it| it.leader == Some(coordinator))
+        })
+        .await;
+    }
+
     /// The replicas have the same bytes, markers and all.
     async fn compare(&self) {
-        let java = self.kafka.data().join("node-1");
         for partition in ["t-0", "t-1"] {
-            eventually(&format!("the same bytes of {partition}"), async || {
-                let ours = bytes_of(&self.data.0, partition);
-                !ours.is_empty() && bytes_of(&java, partition) == ours
-            })
-            .await;
+            self.compare_partition(partition).await;
         }
+    }
+
+    async fn compare_partition(&self, partition: &str) {
+        let java = self.kafka.data().join("node-1");
+        eventually(&format!("the same bytes of {partition}"), async || {
+            let ours = bytes_of(&self.data.0, partition);
+            !ours.is_empty() && bytes_of(&java, partition) == ours
+        })
+        .await;
     }
 }
 
@@ -214,23 +240,7 @@ async fn transactions_end(transaction_version: i16) {
     expected.push("k".into());
     clients.until_committed(OURS, &expected.join(",")).await;
 
-    // A replica of the coordinators' own topic is followed like every other one; but who has one does not start.
-    let state = TopicPartition::new("__transaction_state", 0);
-    let both = [(state.clone(), Some(vec![JAVA, OWN]))];
-    let reassigned = world.admin.alter_partition_reassignments(both).await;
-    assert!(reassigned.values().all(Result::is_ok), "{reassigned:?}");
-    eventually("the reassignment", async || {
-        let described = world.admin.describe_topics([TopicRef::from("__transaction_state")]).await;
-        let topic = described.into_values().next().unwrap().unwrap();
-        topic.partitions[0].isr.len() == 2
-    })
-    .await;
-    world.clients.all(&["begin one", "send one t 0 l", "commit one"]);
-    expected.push("l".into());
-    world.clients.until_committed(OURS, &expected.join(",")).await;
     world.broker.shut_down().await;
-    let refused = joining(&world.kafka).data(&world.data.0).try_start().await.err().unwrap();
-    assert!(refused.to_string().contains("__transaction_state"), "{refused}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -241,6 +251,101 @@ async fn transactions_of_version_2_end_where_this_broker_leads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_of_version_0_end_where_this_broker_leads() {
     transactions_end(0).await;
+}
+
+/// One is open each time when the coordinators move from one make to the other.
+async fn coordinators_move(transaction_version: i16) {
+    let Some(mut world) = World::new(transaction_version).await else { return };
+    let own = world.broker.bootstrap();
+    world.clients.open("one");
+    world.clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
+    let mut expected = vec!["a".to_owned()];
+    for (round, coordinator) in [OWN, JAVA, OWN].into_iter().enumerate() {
+        let (before, behind, next) =
+            (format!("b{round}"), format!("c{round}"), format!("d{round}"));
+        let send = |value: &str| [0, 1].map(|at| format!("send one t {at} {value}"));
+        let [first, second] = send(&before);
+        world.clients.all(&["begin one", &first, &second, "flush one"]);
+        world.coordinate(coordinator).await;
+        let clients = &mut world.clients;
+        assert_eq!(clients.committed(OURS), expected.join(","), "round {round}");
+        let [first, second] = send(&behind);
+        clients.all(&[&first, &second, "flush one"]);
+        if round == 1 {
+            clients.all(&["abort one"]);
+        } else {
+            clients.all(&["commit one"]);
+            expected.extend([before, behind]);
+        }
+        let [first, second] = send(&next);
+        clients.all(&["begin one", &first, &second, "commit one"]);
+        expected.push(next);
+        // An id that the new coordinator has never seen.
+        let other = format!("other{round}");
+        clients.open(&other);
+        let value = format!("e{round}");
+        let sends = [0, 1].map(|at| format!("send {other} t {at} {value}"));
+        clients.all(&[&format!("begin {other}"), &sends[0], &sends[1], &format!("commit {other}")]);
+        expected.push(value);
+        for partition in [OURS, THEIRS] {
+            clients.until_committed(partition, &expected.join(",")).await;
+        }
+    }
+    let listed = Program::class("org.apache.kafka.tools.TransactionsCommand")
+        .args(["--bootstrap-server", &own, "list"])
+        .succeed();
+    for id in ["first", "one", "other0", "other1", "other2"] {
+        let line = listed.lines().find(|line| line.split_whitespace().next() == Some(id));
+        let line = line.unwrap_or_else(|| panic!("no {id} in {listed}"));
+        assert_eq!(line.split_whitespace().nth(1), Some("10"), "its coordinator: {line}");
+    }
+
+    // Somebody else takes the name while a transaction is open.
+    let clients = &mut world.clients;
+    clients.all(&["begin one", "send one t 0 f", "flush one", "leave one"]);
+    clients.open("one");
+    clients.all(&["begin one", "send one t 0 g", "send one t 1 g", "commit one"]);
+    expected.push("g".into());
+    for partition in [OURS, THEIRS] {
+        clients.until_committed(partition, &expected.join(",")).await;
+    }
+
+    // The coordinator stops while one is open, and comes back for another one.
+    world.clients.all(&["begin one", "send one t 0 h", "send one t 1 h", "flush one"]);
+    world.broker.shut_down().await;
+    world.clients.all(&["send one t 0 i", "send one t 1 i", "commit one", "begin one"]);
+    world.clients.all(&["send one t 1 j", "flush one"]);
+    world.broker = joining(&world.kafka).data(&world.data.0).start().await;
+    world.clients.bootstrap =
+        format!("{},{}", world.kafka.bootstrap(Kafka::INTERNAL), world.broker.bootstrap());
+    world.in_sync().await;
+    world.coordinate(OWN).await;
+    world.clients.all(&["send one t 0 j", "commit one"]);
+    expected.extend(["h", "i", "j"].map(str::to_owned));
+    for partition in [OURS, THEIRS] {
+        world.clients.until_committed(partition, &expected.join(",")).await;
+    }
+    world.compare().await;
+    let mut written = 0;
+    for index in 0..STATE_PARTITIONS {
+        let partition = format!("{STATE}-{index}");
+        if !bytes_of(&world.data.0, &partition).is_empty() {
+            written += 1;
+            world.compare_partition(&partition).await;
+        }
+    }
+    assert!(written > 0);
+    world.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_of_version_2_go_on_where_their_coordinator_moves() {
+    coordinators_move(2).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_of_version_0_go_on_where_their_coordinator_moves() {
+    coordinators_move(0).await;
 }
 
 /// A producer that is gone leaves a transaction; Kafka's tool lists it, describes its producer, and ends it in the
@@ -288,12 +393,15 @@ async fn transactions_survive_their_coordinator() {
         .start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
+    // The coordinator that is killed is a process: the topic is made before this broker is there.
+    let mut clients = Clients::start(&java);
+    clients.open("first");
     let broker = joining(&kafka).data(&data.0).start().await;
     let theirs = admin(&java).await;
     eventually("this broker in the cluster", async || brokers(&theirs).await.contains(&OWN)).await;
     let own = broker.bootstrap();
     topic_tool(&own, &["--create", "--topic", "t", "--replica-assignment", "10,10,10"]);
-    let mut clients = Clients::start(&format!("{java},{own}"));
+    clients.bootstrap = format!("{java},{own}");
     clients.open("one");
     clients.all(&["begin one", "send one t 0 a", "flush one"]);
 

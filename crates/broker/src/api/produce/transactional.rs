@@ -53,9 +53,7 @@ pub(super) async fn verify(
     let is_enabled = broker.settings().verifies_transactions();
     work.is_verification_waived = !is_enabled;
     let id = transactional_id.and_then(|range| std::str::from_utf8(body.get(range)?).ok());
-    // A node on its own has no coordinator that anybody could have begun a transaction with.
-    let is_served = broker.controller.remote().is_some() || !is_enabled;
-    let Some(id) = id.filter(|_| is_served) else {
+    let Some(id) = id else {
         return fail_all(work, ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED);
     };
     let Some(producer) = find_batches(work, body) else {

@@ -37,6 +37,7 @@ where
     S::Record: Send,
     S::TimerKey: Send,
     S::Then: Send,
+    S::Effect: Send,
 {
     let started = std::time::Instant::now();
     let (topic, partition) = (&led.partition.topic, led.partition.index);

@@ -147,6 +147,7 @@ impl Shard for Adder {
     type Then = ();
     type Event = i64;
     type Job = Square;
+    type Effect = std::convert::Infallible;
 
     fn handle(&mut self, token: Token, ask: Ask, _: Now, out: &mut Outcome<Self>) -> Reply<Answer> {
         match ask {
@@ -293,7 +294,13 @@ impl World {
         let world = Arc::<AtomicU64>::default();
         let known = Arc::clone(&world);
         let initial = move || vec![known.load(Ordering::SeqCst) as i64];
-        let coordinator = Coordinator::new(config, Clock::new(), Adder::default, initial);
+        let coordinator = Coordinator::new(
+            config,
+            Clock::new(),
+            Adder::default,
+            initial,
+            |_, effect| match effect {},
+        );
         World { _dir: dir, _logs: logs, hook, partition, coordinator, world }
     }
 

@@ -116,6 +116,16 @@ getters! {
     producer_id_expiration_ms: int = "producer.id.expiration.ms";
     /// `producer.id.expiration.check.interval.ms`.
     producer_id_expiration_check_interval_ms: int = "producer.id.expiration.check.interval.ms";
+    /// `transaction.max.timeout.ms`.
+    transaction_max_timeout_ms: int = "transaction.max.timeout.ms";
+    /// `transactional.id.expiration.ms`.
+    transactional_id_expiration_ms: int = "transactional.id.expiration.ms";
+    /// `transaction.two.phase.commit.enable`.
+    transaction_two_phase_commit: boolean = "transaction.two.phase.commit.enable";
+    /// `transaction.abort.timed.out.transaction.cleanup.interval.ms`.
+    transaction_abort_interval_ms: int = "transaction.abort.timed.out.transaction.cleanup.interval.ms";
+    /// `transaction.remove.expired.transaction.cleanup.interval.ms`.
+    transaction_expire_interval_ms: int = "transaction.remove.expired.transaction.cleanup.interval.ms";
     /// `transaction.partition.verification.enable`.
     verifies_transactions: boolean = "transaction.partition.verification.enable";
     /// `add.partitions.to.txn.retry.backoff.ms`.

@@ -42,8 +42,7 @@ final class ErrorCases {
                 Case.of("errors.describe-configs", ErrorCases::describeConfigs),
                 Case.of("errors.delete-records", ErrorCases::deleteRecords),
                 Case.of("errors.produce", ErrorCases::produce),
-                Case.of("errors.groups", ErrorCases::groups),
-                Case.of("errors.transactional-id", ErrorCases::transactionalId));
+                Case.of("errors.groups", ErrorCases::groups));
     }
 
     private static Object create(Context c, NewTopic topic) throws Exception {
@@ -226,24 +225,5 @@ final class ErrorCases {
                 () -> c.admin().deleteConsumerGroupOffsets(c.name("unknown"), Set.of(tp)).all().get());
         c.attempt("negative offset", () -> c.admin().alterConsumerGroupOffsets(c.name("g"),
                 Map.of(tp, new OffsetAndMetadata(0, Optional.of(3), "x".repeat(5000)))).all().get());
-    }
-
-    /** Kafka runs the transaction; a broker without transactions refuses it at once and clearly. */
-    private static void transactionalId(Context c) throws Exception {
-        if (!c.isThalweg()) {
-            return;
-        }
-        long start = System.nanoTime();
-        var producer = c.producer("transactional.id", c.name("x"), "max.block.ms", "20000", "transaction.timeout.ms", "10000");
-        Throwable refused = null;
-        try {
-            producer.initTransactions();
-        } catch (org.apache.kafka.common.KafkaException e) {
-            refused = e;
-        }
-        Context.check(refused != null, "transactions were accepted");
-        long millis = (System.nanoTime() - start) / 1_000_000;
-        Context.check(millis < 10_000 && !(refused instanceof org.apache.kafka.common.errors.TimeoutException),
-                "no clear refusal: %s after %d ms", refused, millis);
     }
 }

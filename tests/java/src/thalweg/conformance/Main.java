@@ -16,7 +16,7 @@ public final class Main {
 
     public static void main(String[] args) throws Exception {
         String bootstrap = null;
-        String suites = "producer,consumer,groups,admin,errors,tools";
+        String suites = "producer,consumer,groups,admin,errors,tools,transactions";
         String filter = "";
         String target = "kafka";
         Path transcript = null;
@@ -52,6 +52,7 @@ public final class Main {
                             case "admin" -> AdminCases.all();
                             case "errors" -> ErrorCases.all();
                             case "tools" -> ToolCases.all();
+                            case "transactions" -> TransactionCases.all();
                             default -> throw new IllegalArgumentException("unknown suite " + suite);
                         });
             }

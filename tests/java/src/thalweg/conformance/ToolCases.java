@@ -444,7 +444,12 @@ final class ToolCases {
     }
 
     private static void transactions(Context c) throws Exception {
-        first(c, line -> true, TOOLS + "TransactionsCommand", "list");
+        String id = c.name("tx");
+        c.producer("transactional.id", id).initTransactions();
+        // Other cases have theirs in the same cluster.
+        String[] list = {"--bootstrap-server", c.bootstrap(), "list", "--transactional-id-pattern", id};
+        Result result = good(run("", TOOLS + "TransactionsCommand", list));
+        result.lines().forEach(line -> c.line("%s", squeeze(line).replace(id, "<id>").replaceAll("\\d+", "<n>")));
     }
 
     private static void cluster(Context c) throws Exception {

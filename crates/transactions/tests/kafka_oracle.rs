@@ -1,0 +1,119 @@
+//! The same operations on Kafka's own transaction coordinator, in lock step.
+//!
+//! `oracle/TransactionOracle.java` runs Kafka's coordinator, its state manager and its sender of markers on a log and a
+//! clock in memory.
+//!
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the variable the tests say
+//! that they were skipped; with it, whatever goes wrong fails them. `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose
+//! the random operations.
+
+use std::collections::BTreeMap;
+
+use thalweg_coordinator::LogEntry;
+use thalweg_transactions::TransactionVersion;
+
+use crate::lock_step::generator::Generator;
+use crate::lock_step::kafka::Kafka;
+use crate::lock_step::{Difference, Op, Pair};
+use crate::seeds::oracle_seeds;
+
+/// So many operations of a seed.
+const STEPS: usize = 150;
+/// So many attempts are made to leave out operations of one that fails.
+const ATTEMPTS_MAX: usize = 400;
+
+/// What a sequence of operations begins with.
+#[derive(Clone)]
+struct Setting {
+    version: TransactionVersion,
+    two_phase_commit: bool,
+    log: Vec<LogEntry>,
+}
+
+impl Setting {
+    fn pair<'k>(&self, kafka: &'k mut Kafka) -> Pair<'k> {
+        Pair::new(kafka, self.version, self.two_phase_commit, self.log.clone())
+    }
+
+    /// The difference that operations come to, and after how many of them.
+    fn replay(&self, kafka: &mut Kafka, ops: &[Op]) -> Option<(usize, String)> {
+        let mut pair = self.pair(kafka);
+        ops.iter().enumerate().find_map(|(at, op)| Some((at + 1, pair.run(op).err()?)))
+    }
+
+    /// As few operations as are found that still come to a difference.
+    fn shrink(&self, kafka: &mut Kafka, mut ops: Vec<Op>, mut what: String) -> (Vec<Op>, String) {
+        let mut attempts = 0;
+        let like = what.clone();
+        let mut size = ops.len();
+        while size > 0 && attempts < ATTEMPTS_MAX {
+            let mut at = 0;
+            while at < ops.len() && attempts < ATTEMPTS_MAX {
+                attempts += 1;
+                let end = ops.len().min(at + size);
+                let without = [&ops[..at], &ops[end..]].concat();
+                match self.replay(kafka, &without) {
+                    Some((count, difference)) if is_like(&difference, &like) => {
+                        ops = without[..count].to_vec();
+                        what = difference;
+                    }
+                    _ => at = end,
+                }
+            }
+            size /= 2;
+        }
+        (ops, what)
+    }
+}
+
+/// Whether it is the same that is said of both sides, whoever asked.
+fn is_like(one: &str, other: &str) -> bool {
+    one.lines().skip(1).eq(other.lines().skip(1))
+}
+
+#[test]
+fn random_operations_come_out_as_in_kafka() {
+    let Some(mut kafka) = Kafka::start() else { return };
+    let mut differences: BTreeMap<Difference, u64> = BTreeMap::new();
+    let mut answers: BTreeMap<String, u64> = BTreeMap::new();
+    let seeds = oracle_seeds(60);
+    let cases = seeds.end - seeds.start;
+    for seed in seeds {
+        let mut generator = Generator::new(seed);
+        let log = generator.log();
+        let (version, two_phase_commit) = (generator.version, generator.two_phase_commit);
+        let setting = Setting { version, two_phase_commit, log };
+        let mut pair = setting.pair(&mut kafka);
+        let mut ops = Vec::new();
+        for _ in 0..STEPS {
+            let op = generator.next(&mut pair);
+            ops.push(op.clone());
+            let Err(what) = pair.run(&op) else { continue };
+            eprintln!("seed {seed}, after {} operations: {what}", ops.len());
+            let (ops, what) = setting.shrink(pair.into_kafka(), ops, what);
+            eprintln!("{:?}, two-phase {}", setting.version, setting.two_phase_commit);
+            setting.log.iter().for_each(|one| eprintln!("{:?}", crate::world::record(one)));
+            ops.iter().for_each(|op| eprintln!("> {op:?}"));
+            panic!("seed {seed}: {what}");
+        }
+        for (difference, count) in std::mem::take(&mut pair.differences) {
+            *differences.entry(difference).or_default() += count;
+        }
+        for (answer, count) in std::mem::take(&mut pair.answers) {
+            *answers.entry(answer).or_default() += count;
+        }
+        // Each loads what the other has written, and has the same in it.
+        let logs = pair.logs().unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        for log in logs {
+            let setting = Setting { version: generator.version, log, ..setting.clone() };
+            let loaded = setting.pair(&mut kafka).check_loaded();
+            loaded.unwrap_or_else(|what| panic!("seed {seed}, loaded: {what}"));
+        }
+    }
+    eprintln!("{differences:#?}\n{answers:#?}");
+    kafka.end();
+    for answer in ["init fine", "add NONE", "end fine", "end CONCURRENT_TRANSACTIONS"] {
+        let count = answers.get(answer).copied().unwrap_or_default();
+        assert!(count >= cases, "{count} times {answer:?} in {cases} lives");
+    }
+}
