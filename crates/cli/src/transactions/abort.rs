@@ -4,9 +4,10 @@ use clap::Args;
 use clap::builder::NonEmptyStringValueParser;
 use serde_json::json;
 use thalweg::TopicPartition;
-use thalweg::admin::{Admin, TransactionToAbort};
+use thalweg::admin::{AdminError, ProducerState, TransactionToAbort};
+use thalweg_wire::ApiKey;
 
-use crate::client::{CliError, CommandContext};
+use crate::client::{CliError, ClientArgs, CommandContext, Tally};
 
 #[derive(Args)]
 pub(super) struct AbortArgs {
@@ -21,25 +22,14 @@ pub(super) struct AbortArgs {
         long,
         value_name = "OFFSET",
         value_parser = clap::value_parser!(i64).range(0..),
-        required_unless_present = "producer_id",
         conflicts_with_all = ["producer_id", "producer_epoch", "coordinator_epoch"],
     )]
     start_offset: Option<i64>,
     /// The transaction's producer, where nobody can be asked
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(i64).range(0..),
-        requires_all = ["producer_epoch", "coordinator_epoch"],
-    )]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
     producer_id: Option<i64>,
     /// The producer's epoch
-    #[arg(
-        long,
-        value_name = "N",
-        value_parser = clap::value_parser!(i16).range(0..),
-        requires = "producer_id",
-    )]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(i16).range(0..))]
     producer_epoch: Option<i16>,
     /// Epoch of the coordinator that ended the producer's last transaction in the partition, -1 where
     /// there is none
@@ -48,19 +38,28 @@ pub(super) struct AbortArgs {
         value_name = "N",
         value_parser = clap::value_parser!(i32).range(-1..),
         allow_negative_numbers = true,
-        requires = "producer_id",
     )]
     coordinator_epoch: Option<i32>,
 }
 
-pub(super) async fn run(mut session: CommandContext, args: AbortArgs) -> Result<(), CliError> {
+/// How the transaction is found.
+enum Found {
+    /// By where it begins.
+    At(i64),
+    /// By all that there is to say of it.
+    Told(TransactionToAbort),
+}
+
+pub(super) async fn run(client: &ClientArgs, args: AbortArgs) -> Result<(), CliError> {
     let partition = TopicPartition::new(&*args.topic, args.partition);
-    let told = (args.producer_id, args.producer_epoch, args.coordinator_epoch);
-    let transaction = match (args.start_offset, told) {
-        (Some(offset), _) => beginning_at(&session.admin, partition, offset).await?,
-        (None, (Some(producer), Some(epoch), Some(coordinator_epoch))) => {
+    let producer = (args.producer_id, args.producer_epoch, args.coordinator_epoch);
+    let found = match (args.start_offset, producer) {
+        (Some(offset), _) => Found::At(offset),
+        (None, (Some(id), Some(epoch), Some(coordinator_epoch))) => {
             // Where no coordinator ended one before, 0 is at most what any has.
-            TransactionToAbort::new(partition, producer, epoch, coordinator_epoch.max(0))
+            let coordinator_epoch = coordinator_epoch.max(0);
+            let told = TransactionToAbort::new(partition.clone(), id, epoch, coordinator_epoch);
+            Found::Told(told)
         }
         (None, _) => {
             let reason = "which transaction? --start-offset, or --producer-id, --producer-epoch and \
@@ -68,15 +67,33 @@ pub(super) async fn run(mut session: CommandContext, args: AbortArgs) -> Result<
             return Err(CliError::Usage(reason.into()));
         }
     };
-    session.admin.abort_transaction(transaction.clone()).await?;
-    let TransactionToAbort { partition, producer_id, producer_epoch, .. } = &transaction;
+    let mut session = CommandContext::open(client).await?;
+    let transaction = match found {
+        Found::Told(told) => told,
+        Found::At(offset) => {
+            let mut described = session.admin.describe_producers([partition.clone()]).await;
+            let unanswered = Err(AdminError::Unanswered(ApiKey::DESCRIBE_PRODUCERS));
+            let producers = described.remove(&partition).unwrap_or(unanswered);
+            let mut tally = Tally::default();
+            let Some(producers) = tally.take(&partition, producers) else {
+                return tally.conclude(session.out);
+            };
+            beginning_at(&partition, producers, offset)?
+        }
+    };
+    let aborted = session.admin.abort_transaction(transaction.clone()).await;
+    let mut tally = Tally::default();
+    if tally.take(&partition, aborted).is_none() {
+        return tally.conclude(session.out);
+    }
+    let TransactionToAbort { producer_id, producer_epoch, coordinator_epoch, .. } = transaction;
     if session.json() {
         session.out.json(&json!({
             "topic": &*partition.topic,
             "partition": partition.partition,
             "producer_id": producer_id,
             "producer_epoch": producer_epoch,
-            "coordinator_epoch": transaction.coordinator_epoch,
+            "coordinator_epoch": coordinator_epoch,
             "aborted": true,
         }))?;
     } else {
@@ -84,18 +101,15 @@ pub(super) async fn run(mut session: CommandContext, args: AbortArgs) -> Result<
             "{partition}: transaction of producer {producer_id}, epoch {producer_epoch}, aborted"
         ))?;
     }
-    session.out.finish()
+    tally.conclude(session.out)
 }
 
-/// The open transaction that begins at an offset, as the partition's leader tells of it.
-async fn beginning_at(
-    admin: &Admin,
-    partition: TopicPartition,
+/// The open transaction that begins at an offset, of what the partition's leader tells.
+fn beginning_at(
+    partition: &TopicPartition,
+    producers: Vec<ProducerState>,
     offset: i64,
 ) -> Result<TransactionToAbort, CliError> {
-    let mut described = admin.describe_producers([partition.clone()]).await;
-    let unanswered = || CliError::Failed(format!("nothing is said of {partition}"));
-    let producers = described.remove(&partition).ok_or_else(unanswered)??;
     let found = producers.into_iter().find(|it| it.transaction_start == Some(offset));
     let found = found.ok_or_else(|| {
         let reason = format!("no open transaction in {partition} begins at offset {offset}");
@@ -106,5 +120,5 @@ async fn beginning_at(
         CliError::Failed(format!("producer {id} in {partition} has the impossible epoch {epoch}"))
     })?;
     let coordinator_epoch = found.coordinator_epoch.unwrap_or(0);
-    Ok(TransactionToAbort::new(partition, found.id, epoch, coordinator_epoch))
+    Ok(TransactionToAbort::new(partition.clone(), found.id, epoch, coordinator_epoch))
 }

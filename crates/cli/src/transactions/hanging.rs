@@ -10,7 +10,7 @@ use thalweg::TopicPartition;
 use thalweg::admin::{Admin, AdminError, TopicRef, TransactionFilter};
 
 use crate::client::time::{format_datetime, now_ms};
-use crate::client::{Align, CliError, CommandContext, Table, Tally, parse_duration};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally, parse_duration};
 
 /// Topics and partitions that are asked for at once, as with Kafka's tool: a broker may have very many.
 const BATCH: usize = 500;
@@ -19,11 +19,7 @@ const MS_PER_MINUTE: i64 = 60_000;
 #[derive(Args)]
 pub(super) struct FindHangingArgs {
     /// In this topic
-    #[arg(
-        long,
-        value_parser = NonEmptyStringValueParser::new(),
-        required_unless_present = "broker",
-    )]
+    #[arg(long, value_parser = NonEmptyStringValueParser::new())]
     topic: Option<String>,
     /// In this partition of the topic; may be repeated
     #[arg(
@@ -91,10 +87,11 @@ impl Coordinated {
     }
 }
 
-pub(super) async fn run(
-    mut session: CommandContext,
-    args: FindHangingArgs,
-) -> Result<(), CliError> {
+pub(super) async fn run(client: &ClientArgs, args: FindHangingArgs) -> Result<(), CliError> {
+    if args.topic.is_none() && args.broker.is_none() {
+        return Err(CliError::Usage("where? --topic or --broker".into()));
+    }
+    let mut session = CommandContext::open(client).await?;
     let mut tally = Tally::default();
     let partitions = search_in(&session.admin, &args, &mut tally).await?;
     let mut open = Vec::new();

@@ -102,18 +102,20 @@ struct IdArgs {
 /// Runs `thalweg transactions`.
 pub fn run(args: TransactionsArgs) -> ExitCode {
     crate::client::run(async {
-        let session = CommandContext::open(&args.client).await?;
+        // They connect by themselves, once they know that what they are told makes sense.
+        let client = &args.client;
         match args.command {
-            TransactionsCommand::List(args) => list(session, args).await,
-            TransactionsCommand::Describe(args) => describe(session, args.ids).await,
-            TransactionsCommand::Abort(args) => abort::run(session, args).await,
-            TransactionsCommand::FindHanging(args) => hanging::run(session, args).await,
-            TransactionsCommand::Fence(args) => fence(session, args.ids).await,
+            TransactionsCommand::List(args) => list(client, args).await,
+            TransactionsCommand::Describe(args) => describe(client, args.ids).await,
+            TransactionsCommand::Abort(args) => abort::run(client, args).await,
+            TransactionsCommand::FindHanging(args) => hanging::run(client, args).await,
+            TransactionsCommand::Fence(args) => fence(client, args.ids).await,
         }
     })
 }
 
-async fn list(mut session: CommandContext, args: ListArgs) -> Result<(), CliError> {
+async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
+    let mut session = CommandContext::open(client).await?;
     let filter = TransactionFilter::default()
         .with_states(args.state)
         .with_producer_ids(args.producer_id)
@@ -162,7 +164,8 @@ async fn list(mut session: CommandContext, args: ListArgs) -> Result<(), CliErro
     tally.conclude(session.out)
 }
 
-async fn describe(mut session: CommandContext, ids: Vec<String>) -> Result<(), CliError> {
+async fn describe(client: &ClientArgs, ids: Vec<String>) -> Result<(), CliError> {
+    let mut session = CommandContext::open(client).await?;
     let mut tally = Tally::default();
     let mut table = Table::new([
         ("TRANSACTIONAL-ID", Align::Left),
@@ -220,7 +223,8 @@ fn description_json(described: &TransactionDescription, open_ms: Option<i64>) ->
     })
 }
 
-async fn fence(mut session: CommandContext, ids: Vec<String>) -> Result<(), CliError> {
+async fn fence(client: &ClientArgs, ids: Vec<String>) -> Result<(), CliError> {
+    let mut session = CommandContext::open(client).await?;
     let mut tally = Tally::default();
     let mut all = Vec::new();
     for (id, result) in session.admin.fence_producers(ids).await {
