@@ -7,10 +7,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::hostile::{Answer, Fate, Hostile};
-use thalweg::TopicPartition;
 use thalweg::admin::{
     Admin, AdminConfig, AdminError, Mode, NewTopic, TransactionFilter, TransactionToAbort,
 };
+use thalweg::{Cluster, Options, TopicPartition};
 use thalweg_wire::messages::{
     ApiVersionsResponse, DescribeTransactionsResponse, InitProducerIdResponse,
     ListTransactionsResponse, WriteTxnMarkersResponse,
@@ -21,7 +21,9 @@ async fn admin(hostile: &Hostile) -> Admin {
     let config = AdminConfig::default()
         .with_timeout(Duration::from_secs(60))
         .with_retry_backoff(Duration::from_millis(1));
-    Admin::new(hostile.cluster().await, config)
+    // Requests have time: each is counted.
+    let cluster = Cluster::connect(&hostile.address, Options::default()).await.unwrap();
+    Admin::new(cluster, config)
 }
 
 /// Has a broker answer with these codes first, and counts its answers.
