@@ -441,3 +441,29 @@ async fn transactions_of_kafka() {
         builder.config(UNVERIFIED, false).config("transaction.state.log.num.partitions", 4).start();
     everything(&Bench::of(kafka.bootstrap(Kafka::INTERNAL)).await).await;
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_id_has_its_coordinator() {
+    let Some(builder) = Kafka::builder() else { return };
+    let kafka = builder.nodes(2).config("transaction.state.log.num.partitions", 4).start();
+    let bench = Bench::of(kafka.address(0, Kafka::INTERNAL)).await;
+    // One in each partition of the coordinators' topic.
+    let all = ["a", "b", "c", "d"];
+    let fenced = bench.json(&[&["fence"], &all[..]].concat());
+    assert_eq!(ids(&fenced), all);
+    let coordinators = |found: &Value| -> Vec<i64> {
+        found.as_array().unwrap().iter().map(|it| it["coordinator"].as_i64().unwrap()).collect()
+    };
+    let listed = bench.json(&["list"]);
+    assert_eq!(ids(&listed), all);
+    let mut brokers = coordinators(&listed);
+    let described = bench.json(&[&["describe"], &all[..]].concat());
+    assert_eq!((ids(&described), coordinators(&described)), (all.to_vec(), brokers.clone()));
+    let tool = bench.tool(&["list"]).unwrap();
+    let theirs = tool.iter().map(|row| (&*row[0], row[1].parse().unwrap()));
+    let ours = all.into_iter().zip(brokers.iter().copied());
+    assert_eq!(ours.collect::<Vec<(&str, i64)>>(), theirs.collect::<Vec<_>>());
+    brokers.sort_unstable();
+    brokers.dedup();
+    assert_eq!(brokers.len(), 2, "both coordinate some");
+}
