@@ -25,6 +25,7 @@ mod records;
 #[cfg(feature = "serve")]
 mod serve;
 mod topic;
+mod transactions;
 
 /// A broker of many connections and groups has millions of pieces of all lengths and ages; with glibc's allocator
 /// a third of its heap is holes between them, and more after every burst.
@@ -57,6 +58,8 @@ enum Command {
     Config(config::ConfigArgs),
     /// List, describe and delete groups; reset their offsets.
     Group(group::GroupArgs),
+    /// List and describe transactions; find and abort those that hang, fence producers.
+    Transactions(transactions::TransactionsArgs),
     /// Show brokers, features, the quorum and log directories; move partitions.
     Cluster(cluster::ClusterArgs),
     /// Show and change who may do what.
@@ -93,6 +96,7 @@ fn main() -> ExitCode {
         Command::Topic(args) => topic::run(args),
         Command::Config(args) => config::run(args),
         Command::Group(args) => group::run(args),
+        Command::Transactions(args) => transactions::run(args),
         Command::Cluster(args) => cluster::run(args),
         Command::Acl(args) => access::acl::run(args),
         Command::User(args) => access::user::run(args),

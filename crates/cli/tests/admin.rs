@@ -1,10 +1,10 @@
 //! The commands that administer a cluster, run against the broker in this process: what they print,
 //! what they say on stderr, and how they end.
 
-use crate::limited::{self, Limited};
+use crate::limited::{self, Ended, Limited, rows};
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -15,38 +15,6 @@ use thalweg::{
 use thalweg_testkit::TestBroker;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
-
-/// How a command ended.
-#[derive(Debug)]
-struct Ended {
-    code: i32,
-    out: String,
-    err: String,
-}
-
-impl Ended {
-    fn of(output: Output) -> Ended {
-        Ended {
-            code: output.status.code().unwrap_or(-1),
-            out: String::from_utf8(output.stdout).unwrap(),
-            err: String::from_utf8(output.stderr).unwrap(),
-        }
-    }
-
-    #[track_caller]
-    fn ok(self) -> String {
-        assert!(self.code == 0 && self.err.is_empty(), "{self:?}");
-        self.out
-    }
-
-    /// That it ends with a code and one line on stderr that says something.
-    #[track_caller]
-    fn fails(self, code: i32, says: &str) -> String {
-        assert!(self.code == code && self.err.contains(says), "{code} {says}: {self:?}");
-        assert_eq!(self.err.lines().count(), 1, "{self:?}");
-        self.out
-    }
-}
 
 struct Bench {
     broker: TestBroker,
@@ -98,11 +66,6 @@ impl Bench {
         consumer.commit().await.unwrap();
         consumer
     }
-}
-
-/// The cells of a table's rows, without the header.
-fn rows(table: &str) -> Vec<Vec<&str>> {
-    table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
 }
 
 fn scratch(name: &str) -> PathBuf {
@@ -593,6 +556,12 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         (&["group", "reset-offsets", "g", "--from-file", "/nowhere"], "/nowhere"),
         (&["group", "delete-offsets", "g"], "which offsets?"),
         (&["group", "remove-members", "g"], "which members?"),
+        (&["transactions", "find-hanging"], "where? --topic or --broker"),
+        (&["transactions", "abort", "--topic", "t", "--partition", "0"], "which transaction?"),
+        (
+            &["transactions", "abort", "--topic", "t", "--partition", "0", "--producer-id", "7"],
+            "--producer-epoch and --coordinator-epoch",
+        ),
         (&["cluster", "reassign"], "which partitions?"),
         (&["cluster", "reassign", "--cancel", "t:0", "--partition", "t:0=1"], "is given twice"),
         (&["cluster", "reassign", "--file", &plan], "partitions[0] has no topic"),

@@ -9,5 +9,8 @@ mod kafka;
 mod limited;
 mod migrate;
 mod password;
+#[path = "../../testkit/tests/support/mod.rs"]
+mod raw;
 mod records;
 mod serve;
+mod transactions;

@@ -16,6 +16,7 @@ use thalweg_wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, Offset
 use thalweg_wire::{ErrorCode, Request, Uuid};
 
 use crate::cluster::Cluster;
+use crate::connection::Connection;
 use crate::core::Metadata;
 use crate::core::metadata::Broker;
 use crate::core::partition::{Position, TopicPartition};
@@ -23,6 +24,8 @@ use crate::error::Error;
 
 /// Kind of coordinator: of a group.
 pub(crate) const GROUP: i8 = 0;
+/// Kind of coordinator: of a transactional id.
+pub(crate) const TRANSACTION: i8 = 1;
 /// Bytes that the records of one commit may take in the coordinator's log. It writes them in one
 /// batch of `message.max.bytes` (1 MiB by default), or refuses all of them with
 /// UNKNOWN_SERVER_ERROR.
@@ -55,29 +58,54 @@ pub(crate) type PerPartition<T> = BTreeMap<TopicPartition, Result<T, ErrorCode>>
 /// Asks for a group's coordinator; the cluster knows where it listens then.
 pub(crate) async fn find(cluster: &Cluster, group: &str) -> Result<i32, Error> {
     let connection = cluster.any().await?;
-    let mut request = FindCoordinatorRequest { key_type: GROUP, ..Default::default() };
-    if connection.version_of::<FindCoordinatorRequest>()? >= 4 {
-        request.coordinator_keys.push(group.to_owned());
-    } else {
-        group.clone_into(&mut request.key);
-    }
-    let response = connection.send(&request).await?;
-    // Before KIP-699 there was one key, and one answer beside the list.
-    let found = response.coordinators.into_iter().next().unwrap_or_else(|| Named {
-        node_id: response.node_id,
-        host: response.host,
-        port: response.port,
-        error_code: response.error_code,
-        error_message: response.error_message,
-        ..Named::default()
-    });
+    let answers = look_up(cluster, &connection, GROUP, vec![group.to_owned()]).await?;
+    let api = FindCoordinatorRequest::API_KEY;
+    let found = answers.into_iter().next();
+    let found = found.ok_or_else(|| refused(group, api, ErrorCode::COORDINATOR_NOT_AVAILABLE))?;
     if found.error_code != ErrorCode::NONE {
-        return Err(refused(group, FindCoordinatorRequest::API_KEY, found.error_code));
+        return Err(refused(group, api, found.error_code));
     }
-    let port = u16::try_from(found.port).map_err(|_| Error::UnknownBroker(found.node_id))?;
-    let broker = Broker { id: found.node_id, host: found.host, port, rack: None };
-    cluster.hint(&[], [broker]);
     Ok(found.node_id)
+}
+
+/// Asks for the coordinators of groups or transactional ids: what a broker says of each. The cluster
+/// knows then where those listen that were found.
+pub(crate) async fn look_up(
+    cluster: &Cluster,
+    connection: &Connection,
+    key_type: i8,
+    keys: Vec<String>,
+) -> Result<Vec<Named>, Error> {
+    let mut answers = Vec::new();
+    if connection.version_of::<FindCoordinatorRequest>()? >= 4 {
+        let request =
+            FindCoordinatorRequest { key_type, coordinator_keys: keys, ..Default::default() };
+        answers = connection.send(&request).await?.coordinators;
+    } else {
+        // Before KIP-699 there was one key, and one answer beside the list.
+        for key in keys {
+            let request =
+                FindCoordinatorRequest { key_type, key: key.clone(), ..Default::default() };
+            let response = connection.send(&request).await?;
+            answers.push(Named {
+                key,
+                node_id: response.node_id,
+                host: response.host,
+                port: response.port,
+                error_code: response.error_code,
+                error_message: response.error_message,
+                ..Named::default()
+            });
+        }
+    }
+    let mut brokers = Vec::new();
+    for found in answers.iter().filter(|found| found.error_code.is_ok()) {
+        let unknown = |_| Error::UnknownBroker(found.node_id);
+        let port = u16::try_from(found.port).map_err(unknown)?;
+        brokers.push(Broker { id: found.node_id, host: found.host.clone(), port, rack: None });
+    }
+    cluster.hint(&[], brokers);
+    Ok(answers)
 }
 
 /// Offsets to commit.

@@ -24,3 +24,4 @@ mod stream_faults;
 mod stream_kafka;
 mod stream_more;
 mod support;
+mod transactions;

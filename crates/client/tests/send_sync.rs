@@ -191,6 +191,12 @@ fn admin_can_be_shared() {
     shared::<ProducerState>();
     shared::<GroupFilter>();
     shared::<GroupListing>();
+    shared::<FencedProducer>();
+    shared::<ListedTransactions>();
+    shared::<TransactionDescription>();
+    shared::<TransactionFilter>();
+    shared::<TransactionListing>();
+    shared::<TransactionToAbort>();
     shared::<GroupKind>();
     shared::<GroupDescription>();
     shared::<GroupMember>();
@@ -340,6 +346,10 @@ fn admins(admin: &Admin, acl: AclFilter) {
     send(admin.delete_records(BTreeMap::new()));
     send(admin.describe_producers([partition()]));
     send(admin.list_groups(&GroupFilter::default()));
+    send(admin.list_transactions(&TransactionFilter::default()));
+    send(admin.describe_transactions(["t"]));
+    send(admin.abort_transaction(TransactionToAbort::new(partition(), 0, 0, 0)));
+    send(admin.fence_producers(["t"]));
     send(admin.describe_groups([String::new()]));
     send(admin.describe_rebalances([String::new()]));
     send(admin.delete_groups([String::new()]));

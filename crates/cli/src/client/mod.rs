@@ -26,7 +26,7 @@ use std::process::ExitCode;
 pub use args::{ClientArgs, ClientConfig};
 pub use error::{CliError, EXIT_CODES, warn};
 pub use output::{Align, Out, Table};
-pub use partitions::{parse_partition, parse_partitions};
+pub use partitions::{parse_partition, parse_partitions, show_partitions};
 pub use patterns::Patterns;
 pub use properties::report;
 pub use session::{CommandContext, Tally};

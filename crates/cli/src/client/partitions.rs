@@ -1,6 +1,6 @@
 //! Partitions as Kafka's tools write them: `topic:0`, `topic:0,1,2`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thalweg::TopicPartition;
 
@@ -29,6 +29,16 @@ pub fn parse_partitions(text: &str) -> Result<(String, Option<BTreeSet<i32>>), S
     }
 }
 
+/// Partitions by topic: `a:0,1 b:2`.
+pub fn show_partitions(partitions: &[TopicPartition]) -> String {
+    let mut topics: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for partition in partitions {
+        topics.entry(&partition.topic).or_default().push(partition.partition.to_string());
+    }
+    let each = topics.into_iter().map(|(topic, all)| format!("{topic}:{}", all.join(",")));
+    each.collect::<Vec<_>>().join(" ")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -38,6 +48,9 @@ mod tests {
         assert_eq!(parse_partition("a-b:7"), Ok(TopicPartition::new("a-b", 7)));
         assert_eq!(parse_partitions("t"), Ok(("t".into(), None)));
         assert_eq!(parse_partitions("t:2,0"), Ok(("t".into(), Some([0, 2].into()))));
+        let partitions = [("b", 2), ("a", 0), ("a", 1)].map(|(t, p)| TopicPartition::new(t, p));
+        assert_eq!(show_partitions(&partitions), "a:0,1 b:2");
+        assert_eq!(show_partitions(&[]), "");
         for bad in ["t", "t:", ":0", "t:-1", "t:x", "t:99999999999"] {
             assert!(parse_partition(bad).is_err(), "{bad}");
         }

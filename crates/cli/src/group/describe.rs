@@ -8,7 +8,7 @@ use thalweg::admin::{GroupDescription, GroupMember, GroupOffsets, GroupRebalance
 use thalweg::{IsolationLevel, TopicPartition};
 
 use super::{select, wanted};
-use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally, show_partitions};
 
 #[derive(Args)]
 pub(super) struct DescribeArgs {
@@ -221,20 +221,10 @@ fn show_members(session: &mut CommandContext, group: &GroupDescription) -> Resul
             member.host.clone(),
             shown(member.epoch.map(i64::from)),
             member.assignment.len().to_string(),
-            assignment(&member.assignment),
+            show_partitions(&member.assignment),
         ]);
     }
     session.out.table(&table)
-}
-
-/// `a:0,1 b:2`
-fn assignment(partitions: &[TopicPartition]) -> String {
-    let mut topics: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for partition in partitions {
-        topics.entry(&partition.topic).or_default().push(partition.partition.to_string());
-    }
-    let each = topics.into_iter().map(|(topic, all)| format!("{topic}:{}", all.join(",")));
-    each.collect::<Vec<_>>().join(" ")
 }
 
 fn show_offsets(session: &mut CommandContext, rows: &[Row<'_>]) -> Result<(), CliError> {

@@ -34,3 +34,40 @@ pub fn output(command: &mut Command) -> Output {
     let _limited = Limited::new(&child);
     child.wait_with_output().unwrap()
 }
+
+/// How a command ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    pub fn of(output: Output) -> Ended {
+        Ended {
+            code: output.status.code().unwrap_or(-1),
+            out: String::from_utf8(output.stdout).unwrap(),
+            err: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    #[track_caller]
+    pub fn ok(self) -> String {
+        assert!(self.code == 0 && self.err.is_empty(), "{self:?}");
+        self.out
+    }
+
+    /// That it ends with a code and one line on stderr that says something.
+    #[track_caller]
+    pub fn fails(self, code: i32, says: &str) -> String {
+        assert!(self.code == code && self.err.contains(says), "{code} {says}: {self:?}");
+        assert_eq!(self.err.lines().count(), 1, "{self:?}");
+        self.out
+    }
+}
+
+/// The cells of a table's rows, without the header.
+pub fn rows(table: &str) -> Vec<Vec<&str>> {
+    table.lines().skip(1).map(|line| line.split_whitespace().collect()).collect()
+}

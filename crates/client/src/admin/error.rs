@@ -78,7 +78,8 @@ impl AdminError {
         }
     }
 
-    /// Whether there is no such topic, partition, group, member, broker or the like.
+    /// Whether there is no such topic, partition, group, member, transactional id, broker or the
+    /// like.
     pub fn is_not_found(&self) -> bool {
         if matches!(self, AdminError::Client(Error::UnknownBroker(_))) {
             return true;
@@ -89,6 +90,7 @@ impl AdminError {
                 ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
                     | ErrorCode::UNKNOWN_TOPIC_ID
                     | ErrorCode::GROUP_ID_NOT_FOUND
+                    | ErrorCode::TRANSACTIONAL_ID_NOT_FOUND
                     | ErrorCode::RESOURCE_NOT_FOUND
                     | ErrorCode::UNKNOWN_MEMBER_ID
                     | ErrorCode::NO_REASSIGNMENT_IN_PROGRESS
@@ -120,6 +122,7 @@ impl AdminError {
                         | ErrorCode::UNKNOWN_LEADER_EPOCH
                         | ErrorCode::OFFSET_NOT_AVAILABLE
                         | ErrorCode::UNSTABLE_OFFSET_COMMIT
+                        | ErrorCode::CONCURRENT_TRANSACTIONS
                         | ErrorCode::THROTTLING_QUOTA_EXCEEDED
                         | ErrorCode::KAFKA_STORAGE_ERROR
                         | ErrorCode::NETWORK_EXCEPTION

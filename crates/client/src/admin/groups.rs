@@ -1,7 +1,6 @@
 //! Groups and their members.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use thalweg_wire::messages::consumer_group_describe_response::{
     Assignment, DescribedGroup as ConsumerGroup, Member as ConsumerMember,
@@ -9,8 +8,8 @@ use thalweg_wire::messages::consumer_group_describe_response::{
 use thalweg_wire::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
 use thalweg_wire::messages::{
-    ConsumerGroupDescribeRequest, DeleteGroupsRequest, DescribeGroupsRequest,
-    FindCoordinatorRequest, LeaveGroupRequest, ListGroupsRequest,
+    ConsumerGroupDescribeRequest, DeleteGroupsRequest, DescribeGroupsRequest, LeaveGroupRequest,
+    ListGroupsRequest,
 };
 use thalweg_wire::{ApiKey, ErrorCode};
 
@@ -18,9 +17,7 @@ use super::attempt::{Answers, at_least, for_all, join};
 use super::{Admin, AdminError, AdminFuture, ListedGroups, Results};
 use crate::coordinator;
 use crate::core::group::protocol;
-use crate::core::metadata::Broker;
 use crate::core::partition::TopicPartition;
-use crate::error::Error;
 use crate::setters::setters;
 
 /// Protocol of groups whose members are consumers.
@@ -399,85 +396,6 @@ impl Admin {
             (key, result)
         });
         Ok(answers.collect())
-    }
-
-    /// Asks the coordinators of groups, each for its own.
-    pub(super) async fn for_groups<T, F, Fut>(
-        &self,
-        api: ApiKey,
-        groups: impl IntoIterator<Item = String>,
-        ask: F,
-    ) -> Results<String, T>
-    where
-        F: Fn(Admin, i32, Vec<String>, Duration) -> Fut,
-        Fut: Future<Output = Answers<String, T>> + Send + 'static,
-        T: Send + 'static,
-    {
-        self.settle(api, groups, |groups, left| {
-            let ask = &ask;
-            async move {
-                let (coordinators, mut answers) = self.coordinators(groups).await;
-                let asking = coordinators
-                    .into_iter()
-                    .map(|(coordinator, groups)| ask(self.clone(), coordinator, groups, left));
-                answers.extend(join(asking).await.into_iter().flatten());
-                answers
-            }
-        })
-        .await
-    }
-
-    /// The groups by who coordinates them, and those for which that is not known (KIP-699).
-    async fn coordinators<T>(
-        &self,
-        groups: Vec<String>,
-    ) -> (BTreeMap<i32, Vec<String>>, Answers<String, T>) {
-        let mut found: BTreeMap<i32, Vec<String>> = BTreeMap::new();
-        let connection = match self.cluster.any().await {
-            Ok(connection) => connection,
-            Err(error) => return (found, for_all(groups, error)),
-        };
-        let mut answers = Vec::new();
-        match connection.version_of::<FindCoordinatorRequest>() {
-            Ok(4..) => {}
-            Ok(_) => {
-                for group in groups {
-                    match coordinator::find(&self.cluster, &group).await {
-                        Ok(id) => found.entry(id).or_default().push(group),
-                        Err(error) => answers.push((group, Err(error.into()))),
-                    }
-                }
-                return (found, answers);
-            }
-            Err(error) => return (found, for_all(groups, error)),
-        }
-        let request = FindCoordinatorRequest {
-            key_type: coordinator::GROUP,
-            coordinator_keys: groups.clone(),
-            ..Default::default()
-        };
-        let response = match connection.send(&request).await {
-            Ok(response) => response,
-            Err(error) => return (found, for_all(groups, error)),
-        };
-        let mut brokers = Vec::new();
-        for one in response.coordinators {
-            let api = ApiKey::FIND_COORDINATOR;
-            let message = one.error_message.as_deref();
-            let checked = AdminError::check(api, one.error_code, message).and_then(|()| {
-                let unknown = Error::UnknownBroker(one.node_id);
-                u16::try_from(one.port).map_err(|_| AdminError::Client(unknown))
-            });
-            match checked {
-                Ok(port) => {
-                    brokers.push(Broker { id: one.node_id, host: one.host, port, rack: None });
-                    found.entry(one.node_id).or_default().push(one.key);
-                }
-                Err(error) => answers.push((one.key, Err(error))),
-            }
-        }
-        self.cluster.hint(&[], brokers);
-        (found, answers)
     }
 }
 

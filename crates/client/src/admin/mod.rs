@@ -1,8 +1,9 @@
-//! What administers a cluster: topics, configs, groups, records, brokers, users and their limits.
+//! What administers a cluster: topics, configs, groups, records, transactions, brokers, users and their
+//! limits.
 //!
-//! Every function asks whom it has to - the controller (any broker passes it on), a group's
-//! coordinator, a partition's leader, a certain broker - and tries again what may succeed a moment
-//! later, until [`AdminConfig::timeout`] is over. What is asked of several things is answered for
+//! Every function asks whom it has to - the controller (any broker passes it on), the coordinator of a
+//! group or a transactional id, a partition's leader, a certain broker - and tries again what may succeed
+//! a moment later, until [`AdminConfig::timeout`] is over. What is asked of several things is answered for
 //! each of them: [`Results`]. Names are those of Kafka's `Admin`.
 //!
 //! ```no_run
@@ -31,6 +32,7 @@ mod acls;
 mod attempt;
 mod brokers;
 mod configs;
+mod coordinators;
 mod error;
 mod group_offsets;
 mod groups;
@@ -40,6 +42,7 @@ mod reassignments;
 mod rebalances;
 mod records;
 mod topics;
+mod transactions;
 mod users;
 
 use std::collections::BTreeMap;
@@ -77,6 +80,10 @@ pub use records::{OffsetSpec, ProducerState};
 pub use topics::{
     CreatedTopic, NewPartitions, NewTopic, PartitionDescription, TopicDescription, TopicListing,
     TopicRef,
+};
+pub use transactions::{
+    FencedProducer, ListedTransactions, TransactionDescription, TransactionFilter,
+    TransactionListing, TransactionToAbort,
 };
 pub use users::{ScramChange, ScramCredential};
 
