@@ -46,8 +46,9 @@ fn describe(broker: &Broker, request: DescribeProducersRequest) -> DescribeProdu
                         Ok(partition) => partition,
                         Err(code) => return refuse(code),
                     };
-                    if partition.led_epoch().is_err() {
-                        return refuse(partition.not_led_code());
+                    // Followers answer, too: `kafka-transactions.sh` asks them with --broker-id.
+                    if partition.log.dir().check().is_err() {
+                        return refuse(ErrorCode::KAFKA_STORAGE_ERROR);
                     }
                     let active_producers = partition
                         .log

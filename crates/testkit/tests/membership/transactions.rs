@@ -354,7 +354,7 @@ async fn transactions_of_version_0_go_on_where_their_coordinator_moves() {
 async fn an_open_transaction_is_ended_by_kafkas_tool() {
     let Some(mut world) = World::new(2).await else { return };
     let clients = &mut world.clients;
-    clients.all(&["begin first", "send first t 0 a", "commit first"]);
+    clients.all(&["begin first", "send first t 0 a", "send first t 1 a", "commit first"]);
     clients.all(&["begin first", "send first t 0 b", "flush first", "leave first"]);
     let own = world.broker.bootstrap();
     let tool = |args: &[&str]| {
@@ -370,6 +370,12 @@ async fn an_open_transaction_is_ended_by_kafkas_tool() {
     let described = tool(&["describe-producers", "--topic", "t", "--partition", "0"]);
     // The record, its marker, and the record of the transaction that is open.
     assert!(described.lines().last().unwrap().trim_end().ends_with('2'), "{described}");
+    // Each make follows one partition.
+    for (partition, broker) in [("0", "1"), ("1", "10")] {
+        let of_broker = ["--partition", partition, "--broker-id", broker];
+        let described = tool(&[&["describe-producers", "--topic", "t"], &of_broker[..]].concat());
+        assert_eq!(described.trim().lines().count(), 2, "of broker {broker}: {described}");
+    }
     tool(&["abort", "--topic", "t", "--partition", "0", "--start-offset", "2"]);
     clients.until_committed(OURS, "a").await;
     assert_eq!(clients.read("read_uncommitted", OURS), "a,b");
