@@ -136,12 +136,16 @@ class Copier(threading.Thread):
         })  # fmt: skip
         consumer = Consumer({
             "bootstrap.servers": self.cluster.bootstrap, "group.id": "copiers", "enable.auto.commit": False,
-            "auto.offset.reset": "earliest", "isolation.level": "read_committed", "session.timeout.ms": 6_000,
+            # There are offsets from the beginning on (`begin_group`): whoever finds none has lost them.
+            "auto.offset.reset": "error", "isolation.level": "read_committed", "session.timeout.ms": 6_000,
         })  # fmt: skip
         return producer, consumer
 
     def copy(self, producer, consumer):
-        batch = [message for message in consumer.consume(BATCH, 0.2) if message.error() is None]
+        consumed = consumer.consume(BATCH, 0.2)
+        lost = [it.error() for it in consumed if it.error() and it.error().code() == KafkaError._AUTO_OFFSET_RESET]
+        check(not lost, f"{self.name} does not know where to go on: {lost[:1]}")
+        batch = [message for message in consumed if message.error() is None]
         if not batch:
             return
         producer.begin_transaction()
@@ -165,13 +169,32 @@ class Copier(threading.Thread):
         producer.abort_transaction(60)
         # What was read is to be read again.
         for partition in consumer.committed(consumer.assignment(), 30):
-            partition.offset = max(partition.offset, 0)
+            check(partition.offset >= 0, f"{self.name} finds no offset of {partition}")
             consumer.seek(partition)
 
     def finish(self):
         self.is_over.set()
         self.join(SETTLE_SECONDS)
         check(not self.is_alive(), f"{self.name} does not end")
+
+
+def begin_group(cluster):
+    """Commits where the copiers begin. librdkafka would ask for the beginning otherwise, and where the leader that it asks
+    fails, it takes the answer late, when it has long gone on from where it was told to."""
+    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "copiers", "enable.auto.commit": False})
+    begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
+
+    def is_committed():
+        try:
+            consumer.commit(offsets=begin, asynchronous=False)
+        except KafkaException:
+            return False
+        return True
+
+    try:
+        eventually("the first offsets", chaos.START_SECONDS, is_committed)
+    finally:
+        consumer.close()
 
 
 def committed(cluster):
@@ -223,6 +246,7 @@ def main():
     cluster = Cluster(options, "exactly-once")
     try:
         cluster.start()
+        begin_group(cluster)
         writer = Writer(cluster)
         copiers = [Copier(cluster, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
         for thread in [writer, *copiers]:
