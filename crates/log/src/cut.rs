@@ -235,7 +235,8 @@ impl Log {
         let (mut changed, mut without_batches) = (Vec::new(), HashMap::new());
         {
             let writer = self.writer();
-            for (&id, producer) in writer.producers.iter().filter(|(id, _)| ids.contains(*id)) {
+            for id in ids {
+                let Some(producer) = writer.producers.get(id) else { continue };
                 let before = producer.before(offset);
                 if before.last_batch().is_some() {
                     changed.push((id, before));

@@ -305,7 +305,6 @@ impl ProducerState {
         self.producers.iter()
     }
 
-    #[cfg(test)]
     pub(crate) fn get(&self, producer_id: i64) -> Option<&Producer> {
         self.producers.get(&producer_id)
     }

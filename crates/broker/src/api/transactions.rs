@@ -29,7 +29,12 @@ pub(super) async fn list(
     let state = thalweg_transactions::TransactionState::from_name;
     let unknown = request.state_filters.iter().filter(|name| state(name).is_none()).cloned();
     let unknown: Vec<String> = unknown.collect();
-    let states = request.state_filters.iter().filter_map(|name| state(name)).collect();
+    let mut states = Vec::new();
+    for named in request.state_filters.iter().filter_map(|name| state(name)) {
+        if !states.contains(&named) {
+            states.push(named);
+        }
+    }
     let filter = ListFilter {
         producer_ids: request.producer_id_filters,
         states: (!request.state_filters.is_empty()).then_some(states),
