@@ -157,7 +157,7 @@ async fn together<F: Future>(asking: impl Iterator<Item = F>) -> Vec<F::Output> 
 }
 
 /// Offsets in parts that a coordinator takes, each with one at least.
-fn parts<'o>(group: &str, mut rest: &'o Offsets) -> impl Iterator<Item = &'o Offsets> {
+pub(crate) fn parts<'o>(group: &str, mut rest: &'o Offsets) -> impl Iterator<Item = &'o Offsets> {
     let names = group.len();
     std::iter::from_fn(move || {
         let mut bytes = 0usize;

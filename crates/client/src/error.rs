@@ -12,7 +12,7 @@ use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
 use crate::core::partition::TopicPartition;
-use crate::core::produce::{ProduceError, ProduceErrorKind};
+use crate::core::produce::{ProduceError, ProduceErrorKind, TransactionError};
 
 /// An error, with the address and the API it happened on. Cheap to clone: when a connection ends,
 /// everybody who waits on it gets the reason.
@@ -197,6 +197,9 @@ pub enum Error {
     /// The producer cannot go on, whatever is sent: the same is the answer to every later call.
     #[error("the producer cannot go on: {0}")]
     Producer(ProduceErrorKind),
+    /// A transaction, or a step of it, did not come about.
+    #[error(transparent)]
+    Transaction(#[from] TransactionError),
     /// A topic that was asked for is not there, or not for this client.
     #[error("topic {topic}: {}", code_name(*.code))]
     Topic {
@@ -289,6 +292,7 @@ impl Error {
             }
             Error::Partition(error) => error.kind.is_retriable(),
             Error::Produce(error) => error.is_retriable(),
+            Error::Transaction(error) => matches!(error, TransactionError::Timeout { .. }),
             Error::Negotiate { .. }
             | Error::Frame { .. }
             | Error::Pipeline { .. }

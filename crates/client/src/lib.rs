@@ -138,8 +138,8 @@ pub use crate::core::headers::{Header, Headers};
 pub use crate::core::metadata::{Broker, Leader, Metadata, Partition, Topic};
 pub use crate::core::partition::{Position, TopicPartition};
 pub use crate::core::produce::{
-    Acks, AsProducerRecord, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
-    RecordMetadata,
+    AbortReason, Acks, AsProducerRecord, ProduceCounts, ProduceError, ProduceErrorKind,
+    ProducerRecord, RecordMetadata, TransactionError,
 };
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
@@ -154,7 +154,7 @@ pub use offsets::FoundOffset;
 #[cfg(feature = "tls")]
 pub use options::{Identity, Pem, Roots, TlsOptions};
 pub use options::{Mechanism, Options, SaslOptions, Security};
-pub use producer::{Delivery, Producer, ProducerConfig, TrySendError};
+pub use producer::{Delivery, Producer, ProducerConfig, Transaction, TrySendError};
 pub use properties::{Properties, Unused};
 pub use raw::{RawConnection, RawReceiver, RawSender};
 pub use thalweg_connection::{

@@ -16,6 +16,7 @@ mod mixed;
 mod offset_commit;
 mod pauses;
 mod producer;
+mod producer_transactions;
 mod security;
 mod send_sync;
 mod stream;

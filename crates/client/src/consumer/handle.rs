@@ -60,6 +60,18 @@ pub struct GroupMetadata {
     pub group_instance_id: Option<String>,
 }
 
+impl GroupMetadata {
+    /// Of who is no member of the group, and commits for it.
+    pub fn new(group_id: impl Into<Arc<str>>) -> GroupMetadata {
+        GroupMetadata {
+            group_id: group_id.into(),
+            generation_id: -1,
+            member_id: String::new(),
+            group_instance_id: None,
+        }
+    }
+}
+
 impl ConsumerHandle {
     pub(super) fn new(shared: Arc<Shared>) -> ConsumerHandle {
         ConsumerHandle { shared }

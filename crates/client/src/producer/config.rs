@@ -67,6 +67,13 @@ pub struct ProducerConfig {
     /// Whether brokers may create a topic that is not there, should their
     /// `auto.create.topics.enable` say so; yes. The Java producer always lets them.
     pub auto_create_topics: bool,
+    /// The name under which this producer's transactions are known (`transactional.id`); none. With it records
+    /// are taken only in transactions ([`Producer::begin`](super::Producer::begin)), and one producer
+    /// of that name is alive: the next one fences it.
+    pub transactional_id: Option<String>,
+    /// How long a transaction may take before its coordinator aborts it (`transaction.timeout.ms`); 1
+    /// minute. Brokers allow `transaction.max.timeout.ms` at most.
+    pub transaction_timeout: Duration,
 }
 
 setters! {
@@ -89,6 +96,7 @@ setters! {
         adaptive_partitioning: bool => with_adaptive_partitioning,
         ignore_keys: bool => with_ignore_keys,
         auto_create_topics: bool => with_auto_create_topics,
+        transaction_timeout: Duration => with_transaction_timeout,
     }
 }
 
@@ -113,11 +121,20 @@ impl Default for ProducerConfig {
             adaptive_partitioning: true,
             ignore_keys: false,
             auto_create_topics: true,
+            transactional_id: None,
+            transaction_timeout: Duration::from_secs(60),
         }
     }
 }
 
 impl ProducerConfig {
+    /// Sets [`Self::transactional_id`].
+    #[must_use]
+    pub fn with_transactional_id(mut self, id: impl Into<String>) -> ProducerConfig {
+        self.transactional_id = Some(id.into());
+        self
+    }
+
     /// Whether a [`Producer`](super::Producer) could be made of this, on a cluster with such
     /// options: it would refuse what this refuses, but it needs the cluster.
     ///
@@ -137,6 +154,7 @@ impl ProducerConfig {
             &mut self.max_block,
             &mut self.metadata_max_age,
             &mut self.metadata_max_idle,
+            &mut self.transaction_timeout,
         ] {
             *time = bounded(*time);
         }
@@ -170,6 +188,19 @@ impl ProducerConfig {
                 return Err(wrong("retries", reason));
             }
         }
+        if let Some(id) = &self.transactional_id {
+            if !self.enable_idempotence {
+                let reason = "must be true with a transactional.id".to_owned();
+                return Err(wrong("enable.idempotence", reason));
+            }
+            if id.is_empty() || i16::try_from(id.len()).is_err() {
+                let reason = "must have 1 to 32767 bytes".to_owned();
+                return Err(wrong("transactional.id", reason));
+            }
+            if self.transaction_timeout.as_millis() == 0 {
+                return Err(wrong("transaction.timeout.ms", "is zero".to_owned()));
+            }
+        }
         if self.buffer_memory < self.batch_size {
             return Err(wrong("buffer.memory", "has no room for one batch.size".to_owned()));
         }
@@ -201,6 +232,7 @@ impl ProducerConfig {
             retry_backoff_max_ms: ms(self.retry_backoff_max),
             is_adaptive: self.adaptive_partitioning,
             ignores_keys: self.ignore_keys,
+            transactional_id: self.transactional_id.as_deref().map(Into::into),
         })
     }
 }

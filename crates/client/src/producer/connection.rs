@@ -242,7 +242,8 @@ impl ProduceConnection {
         shared.with(|state| state.sender.keep_sealed(&outgoing));
         let options = shared.cluster.options();
         let ProduceConnection { sender, answers, .. } = self;
-        let (version, frame) = (answers.version, &mut buffers.frame);
+        let version = answers.version.min(outgoing.version_max());
+        let frame = &mut buffers.frame;
         let timeout_ms = i32::try_from(options.request_timeout.as_millis()).unwrap_or(i32::MAX);
         outgoing.encode(frame, version, &options.client_id, timeout_ms).map_err(|source| {
             let (addr, api) = (Arc::clone(&answers.addr), ApiKey::PRODUCE);
@@ -394,14 +395,14 @@ impl Answers {
             Error::Closed { addr, .. } => Error::Closed { addr, api },
             error => error,
         })?;
-        let (_, body_at) = self
+        let (request, body_at) = self
             .pipeline
             .accept(&frame)
             .map_err(|source| Error::Pipeline { addr: Arc::clone(&self.addr), source })?;
         self.sent.pop_front();
         self.used_at = Instant::now();
         self.has_answered = true;
-        let (now, version) = (shared.now_ms(), self.version);
+        let (now, version) = (shared.now_ms(), request.version);
         let body = frame.get(body_at..).unwrap_or_default();
         shared
             .with(|state| {

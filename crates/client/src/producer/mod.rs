@@ -3,8 +3,10 @@
 
 mod config;
 mod connection;
+mod coordinator;
 mod lookups;
 mod shared;
+mod transaction;
 
 use std::fmt;
 use std::future::poll_fn;
@@ -17,6 +19,7 @@ use tokio::sync::Notify;
 use tokio::time::timeout_at;
 
 pub use config::ProducerConfig;
+pub use transaction::Transaction;
 
 use crate::backoff;
 use crate::cluster::Cluster;
@@ -137,6 +140,10 @@ impl Producer {
         let shared = Arc::new(Shared::new(cluster, config, sender, room));
         shared.spawn(lookups::run(Arc::clone(&shared)));
         shared.spawn(lookups::watch(Arc::clone(&shared)));
+        if let Some(id) = &shared.config.transactional_id {
+            let id = id.as_str().into();
+            shared.spawn(coordinator::run(Arc::clone(&shared), id));
+        }
         Ok(Producer { handle: Arc::new(Handle { shared }) })
     }
 
@@ -290,11 +297,16 @@ impl Producer {
     }
 
     /// Takes no more records, waits until those taken in are acknowledged or given up, for
-    /// `timeout` at most, and ends. Says whether the time was enough; what is left is given up
+    /// `timeout` at most, and ends. A transaction that is open is aborted, and one that is being ended
+    /// is waited for. Says whether the time was enough; what is left is given up
     /// with [`ProduceErrorKind::Closed`].
     pub async fn close(&self, timeout: Duration) -> bool {
         self.shared().lock().is_closing = true;
-        let is_done = tokio::time::timeout(timeout, self.flush()).await.is_ok();
+        let ending = async {
+            self.abort_open().await;
+            drop(self.flush().await);
+        };
+        let is_done = tokio::time::timeout(timeout, ending).await.is_ok();
         self.shared().stop();
         is_done
     }

@@ -33,6 +33,10 @@ pub(super) struct Shared {
     pub asked: Notify,
     /// There are batches whose time will be over.
     pub watch: Notify,
+    /// A coordinator may have to be asked something.
+    pub wants_coordinator: Notify,
+    /// Where transactions stand has changed.
+    pub transactions: Notify,
     tasks: Mutex<Tasks>,
     /// Batches begun since other tasks had their turn.
     begun: AtomicU32,
@@ -91,6 +95,8 @@ impl Shared {
             lookup: Notify::new(),
             asked: Notify::new(),
             watch: Notify::new(),
+            wants_coordinator: Notify::new(),
+            transactions: Notify::new(),
             tasks: Mutex::default(),
             begun: AtomicU32::new(0),
             runtime: Handle::current(),
@@ -138,6 +144,12 @@ impl Shared {
         for broker in signals.brokers_to_wake {
             self.wake_connection(broker);
         }
+        if signals.wants_coordinator {
+            self.wants_coordinator.notify_one();
+        }
+        if signals.transactions_changed {
+            self.transactions.notify_waiters();
+        }
     }
 
     /// Wakes the task that sends to a broker, or begins it.
@@ -166,6 +178,11 @@ impl Shared {
         if !tasks.is_over {
             tasks.all.push(self.runtime.spawn(task));
         }
+    }
+
+    /// Runs a task that the end of the producer does not end.
+    pub fn spawn_apart(&self, task: impl Future<Output = ()> + Send + 'static) {
+        self.runtime.spawn(task);
     }
 
     /// Nobody waits for ever for what a task that broke down would have done.

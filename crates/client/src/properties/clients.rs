@@ -165,6 +165,7 @@ fn producer_config(p: &Properties) -> Result<ProducerConfig, Error> {
         None if config.acks != Acks::All => config.enable_idempotence = false,
         None => {}
     }
+    config.transactional_id = p.filled("transactional.id").map(str::to_owned);
     let says_idempotence = p.filled("enable.idempotence").is_some();
     set(&mut config.batch_size, p.number("batch.size")?);
     set(&mut config.buffer_memory, p.number("buffer.memory")?);
@@ -179,6 +180,7 @@ fn producer_config(p: &Properties) -> Result<ProducerConfig, Error> {
         (&mut config.max_block, "max.block.ms"),
         (&mut config.metadata_max_age, "metadata.max.age.ms"),
         (&mut config.metadata_max_idle, "metadata.max.idle.ms"),
+        (&mut config.transaction_timeout, "transaction.timeout.ms"),
     ] {
         set(field, p.millis(name)?);
     }

@@ -12,7 +12,7 @@ pub(super) enum Meaning {
 }
 
 /// Names that connections or some client take, or that programs do which use one.
-const TAKEN: [&str; 61] = [
+const TAKEN: [&str; 63] = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.interval.ms",
@@ -74,13 +74,15 @@ const TAKEN: [&str; 61] = [
     "ssl.truststore.location",
     "ssl.truststore.password",
     "ssl.truststore.type",
+    "transaction.timeout.ms",
+    "transactional.id",
 ];
 
 /// Names that Kafka's clients do not have and some client here takes.
 const OWN: [&str; 1] = ["thalweg.connect.ahead.brokers"];
 
 /// Names of Kafka's clients that nothing here needs.
-const IDLE: [&str; 31] = [
+const IDLE: [&str; 29] = [
     "client.dns.lookup",
     "enable.metrics.push",
     "exclude.internal.topics",
@@ -105,8 +107,6 @@ const IDLE: [&str; 31] = [
     "ssl.protocol",
     "ssl.secure.random.implementation",
     "ssl.trustmanager.algorithm",
-    "transaction.timeout.ms",
-    "transaction.two.phase.commit.enable",
     "value.deserializer",
     "value.serializer",
     "sasl.login.connect.timeout.ms",
@@ -128,7 +128,7 @@ const REFUSED: [(&str, &str); 11] = [
     ("ssl.cipher.suites", "TLS takes the suites that rustls offers"),
     ("ssl.engine.factory.class", JAVA),
     ("ssl.provider", JAVA),
-    ("transactional.id", "there are no transactions yet"),
+    ("transaction.two.phase.commit.enable", "there is no two-phase commit yet (KIP-939)"),
 ];
 
 /// Names with these beginnings belong to mechanisms that are refused by `sasl.mechanism`.

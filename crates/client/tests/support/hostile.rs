@@ -65,12 +65,15 @@ impl Answer<'_> {
 }
 
 type Judge = Box<dyn FnMut(&Answer<'_>) -> Fate + Send>;
+/// Whether a request reaches the broker; one that does not ends its connection.
+type Passes = Box<dyn FnMut(ApiKey) -> bool + Send>;
 
 /// Stands between clients and a broker.
 pub struct Hostile {
     pub broker: TestBroker,
     pub address: String,
     judge: Arc<Mutex<Judge>>,
+    passes: Arc<Mutex<Passes>>,
 }
 
 impl Hostile {
@@ -80,22 +83,30 @@ impl Hostile {
         let behind = broker.bootstrap();
         let judge: Arc<Mutex<Judge>> = Arc::new(Mutex::new(Box::new(|_| Fate::Pass)));
         let judging = Arc::clone(&judge);
+        let passes: Arc<Mutex<Passes>> = Arc::new(Mutex::new(Box::new(|_| true)));
+        let passing = Arc::clone(&passes);
         tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
                 let (behind, judge) = (behind.clone(), Arc::clone(&judging));
+                let passes = Arc::clone(&passing);
                 tokio::spawn(async move {
                     let Ok(broker) = TcpStream::connect(&behind).await else { return };
                     // However it ends, the client sees a connection that is gone.
-                    drop(between(client, broker, judge).await);
+                    drop(between(client, broker, judge, passes).await);
                 });
             }
         });
-        Hostile { broker, address, judge }
+        Hostile { broker, address, judge, passes }
     }
 
     /// From now on this decides.
     pub fn judge(&self, judge: impl FnMut(&Answer<'_>) -> Fate + Send + 'static) {
         *self.judge.lock().unwrap() = Box::new(judge);
+    }
+
+    /// From now on this decides which requests reach the broker.
+    pub fn pass_requests(&self, passes: impl FnMut(ApiKey) -> bool + Send + 'static) {
+        *self.passes.lock().unwrap() = Box::new(passes);
     }
 
     pub async fn cluster(&self) -> Cluster {
@@ -110,12 +121,17 @@ impl Hostile {
     }
 }
 
-async fn between(client: TcpStream, broker: TcpStream, judge: Arc<Mutex<Judge>>) -> io::Result<()> {
+async fn between(
+    client: TcpStream,
+    broker: TcpStream,
+    judge: Arc<Mutex<Judge>>,
+    passes: Arc<Mutex<Passes>>,
+) -> io::Result<()> {
     let (from_client, to_client) = client.into_split();
     let (from_broker, to_broker) = broker.into_split();
     let asked = Arc::new(Mutex::new(VecDeque::new()));
     tokio::select! {
-        done = requests(from_client, to_broker, &asked) => done,
+        done = requests(from_client, to_broker, &asked, &passes) => done,
         done = answers(from_broker, to_client, &asked, &judge) => done,
     }
 }
@@ -137,10 +153,14 @@ async fn requests(
     mut from: OwnedReadHalf,
     mut to: OwnedWriteHalf,
     asked: &InFlightRequests,
+    passes: &Mutex<Passes>,
 ) -> io::Result<()> {
     loop {
         let frame = frame(&mut from).await?;
         let word = |at: usize| i16::from_be_bytes([frame[at], frame[at + 1]]);
+        if !(passes.lock().unwrap())(ApiKey(word(0))) {
+            return Ok(());
+        }
         asked.lock().unwrap().push_back((ApiKey(word(0)), word(2)));
         send(&mut to, &frame).await?;
     }

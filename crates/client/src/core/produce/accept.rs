@@ -13,6 +13,8 @@ use crate::core::backoff::backoff_ms;
 use crate::core::metadata::{Broker, Leader};
 use crate::core::partition::TopicPartition;
 
+/// The longest pause before a broker is asked again that says CONCURRENT_TRANSACTIONS.
+const CONCURRENT_PAUSE_MS: u64 = 20;
 /// First version with topic ids instead of names (KIP-516).
 const FIRST_WITH_IDS: i16 = 13;
 
@@ -141,7 +143,12 @@ impl Sender {
                 if batch.sequence.is_some() =>
             {
                 let partition = &mut self.partitions[slot as usize];
-                if partition.is_first(key) {
+                if partition.is_first(key) && self.transactions.is_some() {
+                    // Only another epoch helps, and that comes between transactions.
+                    let message = data.error_message.map(Arc::from);
+                    let kind = ProduceErrorKind::Broker { code: data.error_code, message };
+                    self.abandon(slot, batch, kind, Vec::new());
+                } else if partition.is_first(key) {
                     // It is not in the log, and neither is anything behind it: the log does not
                     // fit this sequence, be it that the batch before was given up, or that the
                     // log lost something.
@@ -157,6 +164,12 @@ impl Sender {
             }
             code if concerns_leader(code) => {
                 self.refused_as_leader(slot, batch, (code, leader), is_news, now_ms);
+            }
+            ErrorCode::CONCURRENT_TRANSACTIONS => {
+                // The transaction before is being completed, which takes moments.
+                self.retry(slot, batch, data.error_code, now_ms);
+                let partition = &mut self.partitions[slot as usize];
+                partition.retry_at_ms = partition.retry_at_ms.min(now_ms + CONCURRENT_PAUSE_MS);
             }
             code if code.is_retriable() => self.retry(slot, batch, code, now_ms),
             code if self.settings.is_idempotent && concerns_producer(code) => {
@@ -249,6 +262,11 @@ impl Sender {
     /// Sends a batch again later, or gives it up when it was tried for too long.
     fn retry(&mut self, slot: Slot, mut batch: Batch, code: ErrorCode, now_ms: u64) {
         batch.last_error = Some(code);
+        let given_up = self.transactions.as_ref().filter(|known| known.is_given_up());
+        if let Some(kind) = given_up.and_then(|known| known.refuses()) {
+            // Nobody will read it, wherever it is.
+            return self.abandon(slot, batch, kind, Vec::new());
+        }
         // Who was sent on was not refused for good.
         let counted = batch.attempts.saturating_sub(batch.redirects);
         let is_over = counted > self.settings.retries || batch.outcome.is_settled();
@@ -282,7 +300,8 @@ impl Sender {
     ) {
         // Even of a batch that was refused an earlier copy may be in the log. The batch behind it
         // shows whether its sequence was used.
-        self.partitions[slot as usize].sequencing.is_unresolved |= batch.sequence.is_some();
+        let is_unresolved = batch.sequence.is_some() && self.transactions.is_none();
+        self.partitions[slot as usize].sequencing.is_unresolved |= is_unresolved;
         self.fail(slot, batch, kind, records);
     }
 
@@ -318,15 +337,21 @@ impl Sender {
             let after_ms = self.settings.delivery_timeout_ms;
             let cause = self.cause_of(slot);
             let is_old = |batch: &Batch| now_ms.saturating_sub(batch.created_ms) >= after_ms;
-            let partition = &mut self.partitions[slot as usize];
             // What is under way stays until its fate is known, but nobody waits any longer.
-            for batch in partition.in_flight.iter().filter(|batch| is_old(batch)) {
+            for at in 0..self.partitions[slot as usize].in_flight.len() {
+                let partition = &self.partitions[slot as usize];
+                let Some(batch) = partition.in_flight.get(at) else { break };
+                if !is_old(batch) || batch.outcome.is_settled() {
+                    continue;
+                }
+                let outcome = Arc::clone(&batch.outcome);
                 let failure = super::outcome::Failure {
                     partition: Arc::clone(&partition.name),
                     kind: expired(batch, cause.clone(), now_ms),
                     records: Vec::new(),
                 };
-                batch.outcome.settle(Settled::Failed(failure), &mut self.wakers);
+                self.note_failure(&failure, true);
+                outcome.settle(Settled::Failed(failure), &mut self.wakers);
             }
             let mut has_expired = false;
             while let Some(batch) = self.partitions[slot as usize].queue.pop_front_if(|b| is_old(b))
@@ -368,6 +393,7 @@ fn concerns_producer(code: ErrorCode) -> bool {
         code,
         ErrorCode::CLUSTER_AUTHORIZATION_FAILED
             | ErrorCode::PRODUCER_FENCED
+            | ErrorCode::TRANSACTIONAL_ID_AUTHORIZATION_FAILED
             | ErrorCode::UNSUPPORTED_VERSION
             | ErrorCode::INVALID_PRODUCER_ID_MAPPING
     )

@@ -76,6 +76,9 @@ impl Sender {
         if let Some(kind) = &self.over {
             return Err(Refused::For(kind.clone()));
         }
+        if let Some(kind) = self.transactions.as_ref().and_then(|known| known.refuses()) {
+            return Err(Refused::For(kind));
+        }
         let bytes = HEADER_LEN + bytes;
         let too_large =
             |limit, config| Err(Refused::For(ProduceErrorKind::TooLarge { bytes, limit, config }));
@@ -157,12 +160,15 @@ impl Sender {
             self.is_unwatched = false;
             self.lookup = true;
         }
-        let batch = Batch::new(Begin { key, limit, now_ms }, charge, buffer);
+        let is_transactional = self.transactions.is_some();
+        let begin = Begin { key, limit, now_ms, is_transactional };
+        let batch = Batch::new(begin, charge, buffer);
         let queue = &mut self.partitions[slot as usize].queue;
         if let Some(last) = queue.back_mut() {
             last.is_closed = true;
         }
         queue.push_back(batch);
+        self.join_transaction(slot);
         self.reschedule(slot, now_ms);
         Ok(())
     }
@@ -179,7 +185,7 @@ impl Sender {
         }
     }
 
-    fn close_last(&mut self, slot: Slot, now_ms: u64) {
+    pub(super) fn close_last(&mut self, slot: Slot, now_ms: u64) {
         if let Some(last) = self.partitions[slot as usize].queue.back_mut()
             && !last.is_closed
         {
@@ -204,6 +210,9 @@ impl Sender {
 
     /// Gives up all that was not acknowledged, and takes nothing in any more.
     pub fn give_up(&mut self, kind: ProduceErrorKind) {
+        // What was fatal remains the reason, also once the producer is closed.
+        self.over.get_or_insert_with(|| kind.clone());
+        self.transactions_changed = self.transactions.is_some();
         for slot in 0..self.partitions.len() {
             let partition = &mut self.partitions[slot];
             let queue = std::mem::take(&mut partition.queue);
@@ -217,8 +226,6 @@ impl Sender {
                 request.clear();
             }
         }
-        // What was fatal remains the reason, also once the producer is closed.
-        self.over.get_or_insert(kind);
     }
 
     /// Settles a batch that was not acknowledged.
@@ -231,6 +238,7 @@ impl Sender {
     ) {
         let partition = Arc::clone(&self.partitions[slot as usize].name);
         let failure = Failure { partition, kind, records };
+        self.note_failure(&failure, batch.sequence.is_some());
         batch.outcome.settle(Settled::Failed(failure), &mut self.wakers);
         self.let_go(slot, batch);
     }
@@ -238,6 +246,9 @@ impl Sender {
     /// Gives a settled batch's memory back.
     pub(super) fn let_go(&mut self, slot: Slot, batch: Batch) {
         self.outstanding = self.outstanding.saturating_sub(1);
+        if self.outstanding == 0 && self.is_ending_transaction() {
+            self.wants_coordinator = true;
+        }
         let (_, usual) = self.batch_sizes(self.partitions[slot as usize].topic);
         batch.release(usual);
     }

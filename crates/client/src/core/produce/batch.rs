@@ -168,6 +168,7 @@ pub(super) struct Batch {
     limit: usize,
     base_timestamp: i64,
     max_timestamp: i64,
+    is_transactional: bool,
 }
 
 /// What has to be known to begin a batch.
@@ -177,6 +178,11 @@ pub(super) struct Begin {
     /// Bytes at which it is full, header included.
     pub limit: usize,
     pub now_ms: u64,
+    pub is_transactional: bool,
+}
+
+fn attributes(codec: Compression, is_transactional: bool) -> i16 {
+    batch::attributes(codec, TimestampType::CreateTime, is_transactional, false)
 }
 
 /// Bytes that a buffer needs beside `limit` so that what cannot be compressed still fits.
@@ -203,6 +209,7 @@ impl Batch {
             limit: begin.limit,
             base_timestamp: batch::NONE,
             max_timestamp: batch::NONE,
+            is_transactional: begin.is_transactional,
         }
     }
 
@@ -259,7 +266,9 @@ impl Batch {
         self.is_closed = true;
         match std::mem::replace(&mut self.body, Body::Lent) {
             Body::Open(buffer) => {
-                Contents::Raw(Raw { header: self.header(Compression::None), compression, buffer })
+                let header = self.header(Compression::None);
+                let is_transactional = self.is_transactional;
+                Contents::Raw(Raw { header, is_transactional, compression, buffer })
             }
             Body::Sealed(bytes) => {
                 self.body = Body::Sealed(bytes.clone());
@@ -280,7 +289,7 @@ impl Batch {
         BatchHeader {
             base_offset: 0,
             partition_leader_epoch: -1,
-            attributes: batch::attributes(codec, TimestampType::CreateTime, false, false),
+            attributes: attributes(codec, self.is_transactional),
             last_offset_delta: self.count.saturating_sub(1) as i32,
             base_timestamp: self.base_timestamp,
             max_timestamp: self.max_timestamp,
@@ -347,8 +356,9 @@ impl Batch {
             let limit = HEADER_LEN + size + 10 * (to - from) as usize;
             let (charge, buffer) = memory.force(limit);
             let key = BatchKey { id: self.key.id, part: self.key.part + from };
-            let mut half =
-                Batch::new(Begin { key, limit, now_ms: self.created_ms }, charge, buffer);
+            let (now_ms, is_transactional) = (self.created_ms, self.is_transactional);
+            let begin = Begin { key, limit, now_ms, is_transactional };
+            let mut half = Batch::new(begin, charge, buffer);
             for record in context.iter(&records).skip(from as usize).take((to - from) as usize) {
                 let record = record.ok()?;
                 half.push_again(&record);
@@ -405,6 +415,7 @@ pub(super) enum Contents {
 #[derive(Debug)]
 pub(super) struct Raw {
     header: BatchHeader,
+    is_transactional: bool,
     compression: CompressionSpec,
     buffer: Vec<u8>,
 }
@@ -431,7 +442,7 @@ impl Sealer {
     }
 
     pub(super) fn seal(&mut self, raw: Raw) -> Bytes {
-        let Raw { mut header, compression, mut buffer } = raw;
+        let Raw { mut header, is_transactional, compression, mut buffer } = raw;
         if compression.codec() != Compression::None {
             self.out.clear();
             let records = &buffer[HEADER_LEN..];
@@ -440,8 +451,7 @@ impl Sealer {
             if compressed.is_ok() && HEADER_LEN + self.out.len() <= buffer.capacity() {
                 buffer.truncate(HEADER_LEN);
                 buffer.extend_from_slice(&self.out);
-                header.attributes =
-                    batch::attributes(compression.codec(), TimestampType::CreateTime, false, false);
+                header.attributes = attributes(compression.codec(), is_transactional);
             }
         }
         header.write(&mut buffer);

@@ -111,6 +111,15 @@ pub enum ProduceErrorKind {
         /// What the broker says of it.
         message: Option<Arc<str>>,
     },
+    /// A transactional producer takes records only while a transaction is open.
+    #[error("no transaction is open")]
+    NoTransaction,
+    /// The transaction that the record was for is aborted.
+    #[error("its transaction is aborted{}", saying(.reason))]
+    Aborted {
+        /// Why, where it was not the application's own decision.
+        reason: Option<Arc<str>>,
+    },
     /// A task of the producer broke down, which is a fault in this client.
     #[error("the producer broke down; what it was doing is in the log of the program")]
     Broken,
@@ -120,6 +129,12 @@ pub enum ProduceErrorKind {
 }
 
 impl ProduceErrorKind {
+    /// Whether another producer with the same `transactional.id` has taken over, or a transaction
+    /// took longer than `transaction.timeout.ms`.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, ProduceErrorKind::Fatal { code: ErrorCode::PRODUCER_FENCED, .. })
+    }
+
     /// See [`ProduceError::is_retriable`].
     pub fn is_retriable(&self) -> bool {
         match self {

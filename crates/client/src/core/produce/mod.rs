@@ -10,6 +10,7 @@
 //! | `sender` | taking batches out: requests, producer ids and sequences |
 //! | `accept` | answers, lost connections, batches whose time is over |
 //! | [`outcome`] | what becomes of a batch, for whoever waits |
+//! | [`transaction`] | the transaction that is open, and what coordinators are asked |
 //!
 //! Invariants:
 //! - Batches of a partition are sent in the order they were begun; one that has to be sent again
@@ -38,6 +39,7 @@ mod sender;
 #[cfg(test)]
 mod tests;
 mod topics;
+pub mod transaction;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -51,11 +53,13 @@ pub use error::{ProduceError, ProduceErrorKind};
 pub use memory::Memory;
 pub use outcome::{RecordMetadata, Ticket};
 pub use sender::OutgoingRequest;
+pub use transaction::{AbortReason, TransactionError};
 
 use crate::core::random::Random;
 use partition::Partition;
 use schedule::BrokerQueue;
 use topics::Topic;
+use transaction::Transactions;
 
 /// Who has to have a record before it is acknowledged (`acks`).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -109,6 +113,8 @@ pub struct ProduceSettings {
     pub is_adaptive: bool,
     /// `partitioner.ignore.keys`.
     pub ignores_keys: bool,
+    /// `transactional.id`; needs `is_idempotent`.
+    pub transactional_id: Option<Arc<str>>,
 }
 
 impl Default for ProduceSettings {
@@ -127,6 +133,7 @@ impl Default for ProduceSettings {
             retry_backoff_max_ms: 1_000,
             is_adaptive: true,
             ignores_keys: false,
+            transactional_id: None,
         }
     }
 }
@@ -170,7 +177,13 @@ pub struct Sender {
     random: Random,
     /// Id and first epoch that partitions begin with.
     producer_id: Option<(i64, i16)>,
-    /// Why there will never be a producer id.
+    /// Its transactions, with a `transactional.id`.
+    transactions: Option<Box<Transactions>>,
+    /// A coordinator may have to be asked something.
+    wants_coordinator: bool,
+    /// Where transactions stand has changed.
+    transactions_changed: bool,
+    /// Why nothing is taken in any more.
     over: Option<ProduceErrorKind>,
     /// Why metadata could not be asked for the last time.
     cause: Option<Arc<str>>,
@@ -194,7 +207,11 @@ pub struct Sender {
 impl Sender {
     /// Produces nothing yet. `seed` is where chance begins.
     pub fn new(settings: ProduceSettings, memory: Arc<Memory>, seed: u64) -> Sender {
+        let id = settings.transactional_id.clone();
         Sender {
+            transactions: id.map(|id| Box::new(Transactions::new(id))),
+            wants_coordinator: false,
+            transactions_changed: false,
             settings,
             memory,
             decompressor: Decompressor::new(),
@@ -256,7 +273,11 @@ impl Sender {
 
     /// Whether somebody has to hear of something; see [`Self::take_signals`].
     pub fn has_signals(&self) -> bool {
-        self.lookup || !self.brokers_to_wake.is_empty() || !self.wakers.is_empty()
+        self.lookup
+            || self.wants_coordinator
+            || self.transactions_changed
+            || !self.brokers_to_wake.is_empty()
+            || !self.wakers.is_empty()
     }
 
     /// Takes whom to wake: brokers' tasks, those who wait for batches, and whether there is
@@ -266,6 +287,8 @@ impl Sender {
             brokers_to_wake: std::mem::take(&mut self.brokers_to_wake),
             wakers: std::mem::take(&mut self.wakers),
             lookup: std::mem::take(&mut self.lookup),
+            wants_coordinator: std::mem::take(&mut self.wants_coordinator),
+            transactions_changed: std::mem::take(&mut self.transactions_changed),
         }
     }
 
@@ -309,4 +332,8 @@ pub struct Signals {
     pub wakers: Vec<Waker>,
     /// There is something to look after: metadata, a producer id, or time.
     pub lookup: bool,
+    /// A coordinator may have to be asked something for a transaction.
+    pub wants_coordinator: bool,
+    /// Those who wait for a transaction should look again.
+    pub transactions_changed: bool,
 }

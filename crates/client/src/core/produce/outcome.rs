@@ -143,6 +143,13 @@ impl Ticket {
 }
 
 impl Failure {
+    /// What it means for the whole batch.
+    pub(super) fn error(&self) -> ProduceError {
+        let topic = Arc::clone(&self.partition.topic);
+        let partition = Some(self.partition.partition);
+        ProduceError { topic, partition, kind: self.kind.clone() }
+    }
+
     fn of(&self, index: u32) -> ProduceError {
         let mut kind = self.kind.clone();
         if let ProduceErrorKind::Broker { message, .. } = &mut kind

@@ -7,6 +7,7 @@ use thalweg_records::batch::add_sequence;
 
 use super::batch::{Batch, BatchKey, Sequence};
 use super::schedule::Place;
+use super::transaction::{Membership, TransactionRules};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::TopicPartition;
@@ -27,6 +28,7 @@ pub(super) struct Partition {
     pub in_flight: VecDeque<Batch>,
     pub sent_to: i32,
     pub sequencing: Sequencing,
+    pub membership: Membership,
     /// Nothing is sent before.
     pub retry_at_ms: u64,
     pub place: Place,
@@ -68,6 +70,8 @@ pub(super) struct Rules {
     pub max_in_flight: usize,
     pub is_idempotent: bool,
     pub has_producer_id: bool,
+    /// With a `transactional.id`.
+    pub transactions: Option<TransactionRules>,
 }
 
 impl Partition {
@@ -119,6 +123,9 @@ impl Partition {
         if rules.is_idempotent && !rules.has_producer_id {
             return Turn::Never;
         }
+        if rules.transactions.is_some_and(|transactions| !transactions.allow(self.membership)) {
+            return Turn::Never;
+        }
         let is_full = front.is_closed || self.queue.len() > 1;
         let due = if is_full { 0 } else { front.created_ms + rules.linger_ms };
         match due.max(self.retry_at_ms) {
@@ -130,9 +137,17 @@ impl Partition {
     /// Gives the first of the queue its sequence, where it has none. `from` is the producer id
     /// that partitions begin with now. Says whether an epoch was begun, and whether the epochs of
     /// this id are used up.
-    pub fn assign_sequence(&mut self, from: (i64, i16)) -> Assigned {
+    ///
+    /// With `is_transactional` that id and epoch are the ones to be used: only a coordinator gives
+    /// others, between transactions.
+    pub fn assign_sequence(&mut self, from: (i64, i16), is_transactional: bool) -> Assigned {
         let sequencing = &mut self.sequencing;
         let mut assigned = Assigned::default();
+        if is_transactional
+            && sequencing.next.is_some_and(|next| (next.producer_id, next.epoch) != from)
+        {
+            *sequencing = Sequencing::default();
+        }
         let is_fresh = self.queue.front().is_some_and(|front| front.sequence.is_none());
         if sequencing.bump || (sequencing.is_unresolved && is_fresh) {
             debug_assert!(self.in_flight.is_empty());

@@ -47,6 +47,7 @@ impl Sender {
             max_in_flight: self.settings.max_in_flight,
             is_idempotent: self.settings.is_idempotent,
             has_producer_id: self.producer_id.is_some(),
+            transactions: self.transactions.as_ref().map(|transactions| transactions.rules()),
         }
     }
 
@@ -62,6 +63,7 @@ impl Sender {
         };
         if rules.is_idempotent
             && !rules.has_producer_id
+            && rules.transactions.is_none()
             && !self.wants_producer_id
             && !partition.queue.is_empty()
         {

@@ -19,16 +19,22 @@ use thalweg_wire::{RecordsRef, Request, Uuid, Writer};
 
 use super::batch::{BatchKey, Contents, Sealer};
 use super::partition::Turn;
+use super::transaction::Protocol;
 use super::{Acks, Sender, Slot};
 use crate::core::partition::TopicPartition;
 
 /// Bytes of a request besides its batches, roughly: header, and what stands before each batch.
 const REQUEST_OVERHEAD: usize = 100;
+/// Last version of Produce with which a leader adds no partition to a transaction.
+const LAST_WITHOUT_ADDING: i16 = 11;
 
 /// A request to be sent to one broker.
 #[derive(Debug)]
 pub struct OutgoingRequest {
     acks: Acks,
+    /// Of the transaction that all of it is for.
+    transactional_id: Option<Arc<str>>,
+    protocol: Protocol,
     parts: Vec<RequestPart>,
     /// Parts in front of this one are sealed.
     sealed: usize,
@@ -86,7 +92,19 @@ impl Sender {
         self.broker_queues.get_mut(&broker)?.requests.push_back(request);
         self.counts.requests += 1;
         self.counts.batches += parts.len() as u64;
-        Some(OutgoingRequest { acks: self.settings.acks, parts, sealed: 0 })
+        let mut protocol = Protocol::V2;
+        if let Some(transactions) = &mut self.transactions {
+            transactions.note_sent();
+            protocol = transactions.protocol();
+        }
+        let transactional_id = self.settings.transactional_id.clone();
+        Some(OutgoingRequest {
+            acks: self.settings.acks,
+            transactional_id,
+            protocol,
+            parts,
+            sealed: 0,
+        })
     }
 
     /// Bytes that the first batch of a partition's queue will take in a request.
@@ -105,7 +123,8 @@ impl Sender {
         let compression = self.settings.compression;
         let partition = &mut self.partitions[slot as usize];
         if self.settings.is_idempotent {
-            let assigned = partition.assign_sequence(self.producer_id?);
+            let is_transactional = self.transactions.is_some();
+            let assigned = partition.assign_sequence(self.producer_id?, is_transactional);
             self.counts.epoch_bumps += u64::from(assigned.bumped);
             if assigned.needs_id {
                 // The id has no epoch left for the next time.
@@ -155,6 +174,15 @@ impl OutgoingRequest {
         self.acks != Acks::None
     }
 
+    /// The highest version that it may be sent in: from the next one on the leader adds its partition to
+    /// the transaction (KIP-890).
+    pub fn version_max(&self) -> i16 {
+        match self.protocol {
+            Protocol::V1 => LAST_WITHOUT_ADDING,
+            Protocol::V2 => i16::MAX,
+        }
+    }
+
     /// Seals one batch; gives its bytes before compression, and `None` when all are sealed.
     pub fn seal_next(&mut self, sealer: &mut Sealer) -> Option<usize> {
         let part = self.parts.get_mut(self.sealed)?;
@@ -201,7 +229,7 @@ impl OutgoingRequest {
             });
         }
         let request = ProduceRequestRef {
-            transactional_id: None,
+            transactional_id: self.transactional_id.as_deref(),
             acks: self.acks.code(),
             timeout_ms,
             topic_data: &topic_data,

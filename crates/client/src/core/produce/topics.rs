@@ -11,6 +11,7 @@ use super::error::ProduceErrorKind;
 use super::partition::{Partition, Sequencing};
 use super::partitioner::{Load, Sticky};
 use super::schedule::Place;
+use super::transaction::Membership;
 use super::{Sender, Slot};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::{self, Leader, Metadata};
@@ -149,7 +150,13 @@ impl Sender {
 
     fn is_idle(&self, slot: Slot) -> bool {
         let partition = &self.partitions[slot as usize];
-        partition.queue.is_empty() && partition.in_flight.is_empty()
+        // Transactions that share an epoch count on where the ones before left the sequences.
+        let is_counted = self.transactions.is_some()
+            && partition
+                .sequencing
+                .next
+                .is_some_and(|next| self.producer_id == Some((next.producer_id, next.epoch)));
+        partition.queue.is_empty() && partition.in_flight.is_empty() && !is_counted
     }
 
     fn remove_topic(&mut self, at: usize) {
@@ -199,7 +206,7 @@ impl Sender {
                 Some(&slot) => slot,
                 None => self.add_partition(at, index),
             };
-            if is_another {
+            if is_another && self.transactions.is_none() {
                 // The new topic's logs know nothing of the old one's sequences.
                 self.partitions[slot as usize].sequencing.bump = true;
             }
@@ -250,6 +257,7 @@ impl Sender {
             in_flight: VecDeque::new(),
             sent_to: -1,
             sequencing: Sequencing::default(),
+            membership: Membership::default(),
             retry_at_ms: 0,
             place: Place::Nowhere,
         };

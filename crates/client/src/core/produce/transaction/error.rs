@@ -1,0 +1,103 @@
+//! What can become of a transaction instead of being committed.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_wire::{ApiKey, ErrorCode};
+
+use crate::core::produce::{ProduceError, ProduceErrorKind};
+use crate::error::code_name;
+
+/// Why a transaction, or a step of it, did not come about (KIP-1050). Cheap to clone.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum TransactionError {
+    /// The transaction is aborted, or can only be aborted: nothing of it will be read by those who
+    /// read what is committed. The same producer may do the work again, in another transaction.
+    #[error("the transaction is aborted: {0}")]
+    Aborted(AbortReason),
+    /// The producer cannot go on; another one has to be made. A commit that ends so may have been
+    /// carried out: whoever has to know looks at what the transaction wrote.
+    #[error("the producer cannot go on: {0}")]
+    Fatal(ProduceErrorKind),
+    /// The coordinator does not let this client use the transactional id. The same producer may
+    /// ask again.
+    #[error("{api} was answered with {}", code_name(*.code))]
+    Refused {
+        /// What was asked.
+        api: ApiKey,
+        /// The code.
+        code: ErrorCode,
+    },
+    /// It is not over within `max.block.ms`, and goes on without anybody waiting for it.
+    /// [`Producer::begin`](crate::Producer::begin) waits until it is over.
+    #[error("{operation} is not over after {} ms, and goes on{}", after.as_millis(), last_answer(.last))]
+    Timeout {
+        /// What was waited for.
+        operation: &'static str,
+        /// How long.
+        after: Duration,
+        /// What the coordinator answered last, or why it could not be asked.
+        last: Option<Arc<str>>,
+    },
+    /// A transaction of this producer is open: it has one at a time.
+    #[error("a transaction of this producer is open")]
+    Open,
+    /// The producer has no `transactional.id`.
+    #[error("the producer has no transactional.id")]
+    NotTransactional,
+}
+
+impl TransactionError {
+    /// Whether the transaction is aborted, and the same producer may do the work again.
+    pub fn is_aborted(&self) -> bool {
+        matches!(self, TransactionError::Aborted(_))
+    }
+
+    /// Whether the producer cannot go on.
+    pub fn is_fatal(&self) -> bool {
+        matches!(self, TransactionError::Fatal(_))
+    }
+
+    /// Whether another producer with the same `transactional.id` has taken over, or the transaction
+    /// took longer than `transaction.timeout.ms`.
+    pub fn is_fenced(&self) -> bool {
+        matches!(self, TransactionError::Fatal(kind) if kind.is_fenced())
+    }
+}
+
+/// Why a transaction can only be aborted.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum AbortReason {
+    /// A record of it was not acknowledged.
+    Record(ProduceError),
+    /// A broker refused a step of it.
+    Broker {
+        /// What was asked.
+        api: ApiKey,
+        /// The partition or the group that it was about.
+        about: Arc<str>,
+        /// The code.
+        code: ErrorCode,
+    },
+    /// The producer was closed while it was open.
+    Closed,
+}
+
+impl fmt::Display for AbortReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AbortReason::Record(error) => write!(f, "{error}"),
+            AbortReason::Closed => f.write_str("the producer was closed"),
+            AbortReason::Broker { api, about, code } => {
+                write!(f, "{api} for {about} was answered with {}", code_name(*code))
+            }
+        }
+    }
+}
+
+fn last_answer(last: &Option<Arc<str>>) -> String {
+    last.as_ref().map_or_else(String::new, |last| format!("; the last answer: {last}"))
+}

@@ -1,0 +1,625 @@
+//! The transactions of a producer: where the one that is open stands, and what coordinators are to
+//! be asked next (KIP-98, KIP-360, KIP-447, KIP-890).
+//!
+//! What is to be asked follows from the state: [`Sender::next_transaction_request`] gives the same
+//! request until [`Sender::transaction_answered`] took an answer in that says what came of it. So
+//! whoever asks may lose an answer, or a coordinator, and has nothing to remember.
+//!
+//! Invariants:
+//! - Nothing is sent for a transaction that is not open, or, where the client adds partitions, to
+//!   a partition that the coordinator does not know to be in it.
+//! - A transaction is ended at its coordinator when nothing of it is queued or in flight, and
+//!   committed only if everything of it was acknowledged.
+//! - What is acknowledged of a transaction that has failed is not sent on: it is aborted, whatever the
+//!   application says.
+//! - After something of which nobody knows whether it reached the log, the next transaction has
+//!   another epoch.
+
+mod error;
+mod requests;
+
+use std::collections::{HashSet, VecDeque};
+use std::sync::Arc;
+
+use thalweg_wire::{ApiKey, ErrorCode};
+
+pub use error::{AbortReason, TransactionError};
+use requests::Verdict;
+pub use requests::{AskNext, Protocol, TransactionAnswer, TransactionOffsets, TransactionRequest};
+
+use super::error::ProduceErrorKind;
+use super::outcome::Failure;
+use super::{Sender, Slot};
+use crate::core::partition::TopicPartition;
+use crate::error::code_name;
+
+/// Where a producer's transactions stand.
+#[derive(Debug)]
+pub(super) struct Transactions {
+    pub id: Arc<str>,
+    stage: Stage,
+    /// Transactions begun so far, which is the last one's number.
+    number: u64,
+    /// How brokers take part in the last one.
+    protocol: Protocol,
+    /// How they will in the next one.
+    next_protocol: Protocol,
+    /// The coordinator may have the last one open.
+    is_begun: bool,
+    /// The next one needs another epoch, which the client has to ask for.
+    needs_epoch: bool,
+    /// Partitions of the last one.
+    members: Vec<Slot>,
+    /// Those of them that the coordinator is to be told of.
+    to_add: Vec<Slot>,
+    /// Those of these that it was told of, without an answer.
+    adding: usize,
+    /// Offsets that are to be committed with it.
+    offsets: VecDeque<Arc<TransactionOffsets>>,
+    /// Groups that the coordinator knows to be in it.
+    groups: Vec<Arc<str>>,
+    /// The coordinator was told of the first of `offsets`' group, without an answer.
+    is_adding_group: bool,
+    /// Offsets taken in, and committed, since the beginning.
+    offsets_begun: u64,
+    offsets_done: u64,
+    /// How the last one that is over ended.
+    ended: Option<(u64, Result<(), TransactionError>)>,
+    /// Times that the id was refused, and what was said last.
+    refusals: u64,
+    refusal: Option<TransactionError>,
+    /// Why what was asked last has to be asked again.
+    last_answer: Option<Arc<str>>,
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Stage {
+    /// Nobody has asked for the producer id.
+    Uninitialized,
+    /// It is asked for, or another epoch of it.
+    Initializing,
+    Ready,
+    Open,
+    /// It can only be aborted.
+    Failed(AbortReason),
+    Committing,
+    /// With why, where the application did not want it.
+    Aborting(Option<AbortReason>),
+}
+
+/// What has to be known of transactions to tell whose turn it is.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TransactionRules {
+    /// The transaction that is open, or is being committed; 0 for none.
+    number: u64,
+    /// The coordinator has to know of a partition first.
+    needs_adding: bool,
+}
+
+/// A partition's part in transactions.
+#[derive(Clone, Copy, Default, Debug)]
+pub(super) struct Membership {
+    /// The last transaction that something was taken in for.
+    joined: u64,
+    /// The last one that the coordinator knows it to be in, where it has to be told.
+    added: u64,
+}
+
+impl TransactionRules {
+    /// Whether a partition's batches may be sent.
+    pub fn allow(self, of: Membership) -> bool {
+        self.number != 0 && (!self.needs_adding || of.added == self.number)
+    }
+}
+
+/// What [`Sender::begin_transaction`] made of it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Begun {
+    /// It is open, and this is its number.
+    Open(u64),
+    /// Something else has to be over first.
+    NotYet,
+}
+
+impl Transactions {
+    pub fn new(id: Arc<str>) -> Transactions {
+        Transactions {
+            id,
+            stage: Stage::Uninitialized,
+            number: 0,
+            protocol: Protocol::V1,
+            next_protocol: Protocol::V1,
+            is_begun: false,
+            needs_epoch: false,
+            members: Vec::new(),
+            to_add: Vec::new(),
+            adding: 0,
+            offsets: VecDeque::new(),
+            groups: Vec::new(),
+            is_adding_group: false,
+            offsets_begun: 0,
+            offsets_done: 0,
+            ended: None,
+            refusals: 0,
+            refusal: None,
+            last_answer: None,
+        }
+    }
+
+    pub fn rules(&self) -> TransactionRules {
+        let is_sent = matches!(self.stage, Stage::Open | Stage::Committing);
+        TransactionRules {
+            number: if is_sent { self.number } else { 0 },
+            needs_adding: self.protocol == Protocol::V1,
+        }
+    }
+
+    /// How brokers take part in the last transaction.
+    pub fn protocol(&self) -> Protocol {
+        self.protocol
+    }
+
+    /// Something of it is on its way to a leader.
+    pub fn note_sent(&mut self) {
+        // Where partitions are added first, that is what begins it.
+        self.is_begun |= self.protocol == Protocol::V2;
+    }
+
+    /// Why no record is taken in; `None` where one is.
+    pub fn refuses(&self) -> Option<ProduceErrorKind> {
+        match &self.stage {
+            Stage::Open => None,
+            Stage::Failed(reason) => Some(aborted(Some(reason))),
+            Stage::Aborting(reason) => Some(aborted(reason.as_ref())),
+            _ => Some(ProduceErrorKind::NoTransaction),
+        }
+    }
+
+    /// Whether nothing is sent again, because it is aborted.
+    pub fn is_given_up(&self) -> bool {
+        matches!(self.stage, Stage::Failed(_) | Stage::Aborting(_))
+    }
+
+    /// Whether it is to end, once nothing is queued or in flight.
+    fn is_ending(&self) -> bool {
+        matches!(self.stage, Stage::Committing | Stage::Aborting(_))
+    }
+
+    /// The last one is over at its coordinator.
+    fn end(&mut self) {
+        let result = match &self.stage {
+            Stage::Aborting(Some(reason)) => Err(TransactionError::Aborted(reason.clone())),
+            _ => Ok(()),
+        };
+        self.ended = Some((self.number, result));
+        self.stage = if self.needs_epoch { Stage::Initializing } else { Stage::Ready };
+        self.is_begun = false;
+        self.members.clear();
+        self.to_add.clear();
+        self.adding = 0;
+        self.groups.clear();
+        self.is_adding_group = false;
+    }
+
+    /// Partitions and groups of which nobody was told, and offsets, are let go. What the
+    /// coordinator was told of stays until it has answered: only then it is known whether there is
+    /// a transaction to be aborted.
+    fn let_go(&mut self) {
+        self.to_add.truncate(self.adding);
+        let kept = usize::from(self.is_adding_group);
+        let dropped = self.offsets.len().saturating_sub(kept);
+        self.offsets.truncate(kept);
+        self.offsets_done += dropped as u64;
+    }
+}
+
+impl Sender {
+    /// Has the producer id asked for, where that was not done before. Whoever had a transaction
+    /// open with this id is fenced, and that transaction aborted.
+    pub fn initialize_transactions(&mut self) {
+        let Some(transactions) = &mut self.transactions else { return };
+        if transactions.stage == Stage::Uninitialized {
+            transactions.stage = Stage::Initializing;
+            self.wants_coordinator = true;
+        }
+    }
+
+    /// Whether the producer id is known; an error where the producer cannot go on, or the id was
+    /// refused since there were so many [`refusals`](Self::transaction_refusals).
+    pub fn transactions_initialized(&self, refusals: u64) -> Result<bool, TransactionError> {
+        if let Some(kind) = &self.over {
+            return Err(TransactionError::Fatal(kind.clone()));
+        }
+        let Some(transactions) = &self.transactions else {
+            return Err(TransactionError::NotTransactional);
+        };
+        match &transactions.refusal {
+            Some(refusal) if transactions.refusals > refusals => Err(refusal.clone()),
+            _ => Ok(self.producer_id.is_some()),
+        }
+    }
+
+    /// Times that the id was refused.
+    pub fn transaction_refusals(&self) -> u64 {
+        self.transactions.as_ref().map_or(0, |transactions| transactions.refusals)
+    }
+
+    /// Begins a transaction, once what comes before is over.
+    pub fn begin_transaction(&mut self, refusals: u64) -> Result<Begun, TransactionError> {
+        self.transactions_initialized(refusals)?;
+        self.initialize_transactions();
+        let Some(transactions) = &mut self.transactions else {
+            return Err(TransactionError::NotTransactional);
+        };
+        match transactions.stage {
+            Stage::Ready => {}
+            Stage::Open | Stage::Failed(_) => return Err(TransactionError::Open),
+            _ => return Ok(Begun::NotYet),
+        }
+        if (transactions.protocol, transactions.next_protocol) == (Protocol::V1, Protocol::V2)
+            && transactions.number > 0
+        {
+            // What is late of the transactions before must not come to lie in this one, which no
+            // partition has to be added to any more.
+            transactions.protocol = Protocol::V2;
+            transactions.stage = Stage::Initializing;
+            self.wants_coordinator = true;
+            return Ok(Begun::NotYet);
+        }
+        transactions.protocol = transactions.next_protocol;
+        transactions.number += 1;
+        transactions.stage = Stage::Open;
+        Ok(Begun::Open(transactions.number))
+    }
+
+    /// Why the transaction of this number can only be aborted; `None` while it may be committed.
+    pub fn transaction_failure(&self, number: u64) -> Option<TransactionError> {
+        if let Some(kind) = &self.over {
+            return Some(TransactionError::Fatal(kind.clone()));
+        }
+        let transactions = self.transactions.as_ref().filter(|known| known.number == number)?;
+        match &transactions.stage {
+            Stage::Failed(reason) | Stage::Aborting(Some(reason)) => {
+                Some(TransactionError::Aborted(reason.clone()))
+            }
+            _ => None,
+        }
+    }
+
+    /// Ends the transaction of this number: everything of it is sent without waiting for more and it
+    /// is committed, or nothing more of it is sent and it is aborted. One that has failed is aborted.
+    pub fn end_transaction(&mut self, number: u64, is_commit: bool, now_ms: u64) {
+        let Some(transactions) = self.transactions.as_mut().filter(|t| t.number == number) else {
+            return;
+        };
+        transactions.stage =
+            match (std::mem::replace(&mut transactions.stage, Stage::Ready), is_commit) {
+                (Stage::Open, true) => Stage::Committing,
+                (Stage::Open, false) => Stage::Aborting(None),
+                // Who aborts it is told that it is aborted, not why.
+                (Stage::Failed(_), false) => Stage::Aborting(None),
+                (Stage::Failed(reason), true) => Stage::Aborting(Some(reason)),
+                (other, _) => return transactions.stage = other,
+            };
+        if is_commit && transactions.stage == Stage::Committing {
+            for at in 0..transactions.members.len() {
+                let members = self.transactions.as_ref().map(|t| &t.members);
+                let Some(&slot) = members.and_then(|members| members.get(at)) else { break };
+                self.close_last(slot, now_ms);
+            }
+        } else {
+            transactions.let_go();
+            self.drop_queued(None);
+        }
+        self.wants_coordinator = true;
+    }
+
+    /// How the transaction of this number ended; `None` while it has not.
+    pub fn transaction_end(&self, number: u64) -> Option<Result<(), TransactionError>> {
+        let transactions = self.transactions.as_ref()?;
+        match &transactions.ended {
+            Some((of, result)) if *of == number => Some(result.clone()),
+            _ => self.over.as_ref().map(|kind| Err(TransactionError::Fatal(kind.clone()))),
+        }
+    }
+
+    /// What a coordinator answered last, or why it could not be asked; `None` where that was well.
+    pub fn last_transaction_answer(&self) -> Option<Arc<str>> {
+        self.transactions.as_ref()?.last_answer.clone()
+    }
+
+    /// Aborts the transaction that is open, because the producer is closed.
+    pub fn abort_open_transaction(&mut self) {
+        self.fail_transaction(AbortReason::Closed, false);
+        let Some(transactions) = &mut self.transactions else { return };
+        if let Stage::Failed(reason) = &transactions.stage {
+            transactions.stage = Stage::Aborting(Some(reason.clone()));
+            self.wants_coordinator = true;
+        }
+    }
+
+    /// Whether a transaction is being ended.
+    pub fn is_ending_transaction(&self) -> bool {
+        self.over.is_none() && self.transactions.as_ref().is_some_and(|known| known.is_ending())
+    }
+
+    /// Takes offsets in, to be committed with the transaction of this number; gives how many there
+    /// were then.
+    pub fn add_offsets(
+        &mut self,
+        number: u64,
+        offsets: TransactionOffsets,
+    ) -> Result<u64, TransactionError> {
+        if let Some(failure) = self.transaction_failure(number) {
+            return Err(failure);
+        }
+        let transactions = self.transactions.as_mut();
+        let open = transactions.filter(|t| t.number == number && t.stage == Stage::Open);
+        let Some(transactions) = open else { return Err(TransactionError::NotTransactional) };
+        transactions.offsets.push_back(Arc::new(offsets));
+        transactions.offsets_begun += 1;
+        self.wants_coordinator = true;
+        Ok(transactions.offsets_begun)
+    }
+
+    /// Whether as many offsets are committed with their transaction, if it is.
+    pub fn has_offsets(&self, number: u64, count: u64) -> Result<bool, TransactionError> {
+        if let Some(failure) = self.transaction_failure(number) {
+            return Err(failure);
+        }
+        Ok(self.transactions.as_ref().is_some_and(|t| t.offsets_done >= count))
+    }
+
+    /// Takes over how brokers take part in the next transaction (`transaction.version`).
+    pub fn set_transaction_protocol(&mut self, protocol: Protocol) {
+        if let Some(transactions) = &mut self.transactions {
+            transactions.next_protocol = protocol;
+        }
+    }
+
+    /// What a coordinator is to be asked now; `None` while there is nothing.
+    pub fn next_transaction_request(&mut self) -> Option<TransactionRequest> {
+        if self.over.is_some() {
+            return None;
+        }
+        let outstanding = self.outstanding;
+        let transactions = self.transactions.as_mut()?;
+        if transactions.stage == Stage::Initializing {
+            let (producer_id, epoch) = self.producer_id.unwrap_or((-1, -1));
+            return Some(TransactionRequest::Initialize { producer_id, epoch });
+        }
+        let producer = self.producer_id?;
+        if !transactions.to_add.is_empty() {
+            transactions.adding = transactions.to_add.len();
+            let name_of = |&slot: &Slot| Arc::clone(&self.partitions[slot as usize].name);
+            let partitions = transactions.to_add.iter().map(name_of).collect();
+            return Some(TransactionRequest::AddPartitions { producer, partitions });
+        }
+        if let Some(offsets) = transactions.offsets.front() {
+            if transactions.protocol == Protocol::V1
+                && !transactions.groups.contains(&offsets.group)
+            {
+                transactions.is_adding_group = true;
+                let group = Arc::clone(&offsets.group);
+                return Some(TransactionRequest::AddOffsets { producer, group });
+            }
+            transactions.is_begun = true;
+            let (offsets, protocol) = (Arc::clone(offsets), transactions.protocol);
+            return Some(TransactionRequest::CommitOffsets { producer, offsets, protocol });
+        }
+        if !transactions.is_ending() || outstanding > 0 {
+            return None;
+        }
+        if transactions.is_begun {
+            let is_commit = transactions.stage == Stage::Committing;
+            let protocol = transactions.protocol;
+            return Some(TransactionRequest::End { producer, is_commit, protocol });
+        }
+        // The coordinator has not heard of it.
+        transactions.end();
+        self.transactions_changed = true;
+        self.next_transaction_request()
+    }
+
+    /// Takes in what came of the request that [`Self::next_transaction_request`] gave last.
+    pub fn transaction_answered(
+        &mut self,
+        request: &TransactionRequest,
+        answer: TransactionAnswer,
+        now_ms: u64,
+    ) -> AskNext {
+        self.transactions_changed = true;
+        let (done, code, about) = match answer {
+            TransactionAnswer::Lost(cause) => {
+                if let Some(transactions) = &mut self.transactions {
+                    transactions.last_answer = Some(cause);
+                }
+                return AskNext::OfAnother;
+            }
+            TransactionAnswer::Producer(id, epoch) => {
+                self.producer_id = Some((id, epoch));
+                (Vec::new(), ErrorCode::NONE, None)
+            }
+            TransactionAnswer::Code(code) => (Vec::new(), code, None),
+            TransactionAnswer::Partitions(answers) => of_partitions(request, answers),
+        };
+        self.partitions_added(request, &done, now_ms);
+        let verdict = request.verdict(code);
+        let Some(transactions) = &mut self.transactions else { return AskNext::Now };
+        transactions.last_answer = (code != ErrorCode::NONE).then(|| code_name(code).into());
+        match verdict {
+            Verdict::Done => {
+                self.transaction_done(request);
+                AskNext::Now
+            }
+            Verdict::Retry if code == ErrorCode::CONCURRENT_TRANSACTIONS => AskNext::Soon,
+            Verdict::Retry => AskNext::Later,
+            Verdict::FindCoordinator => AskNext::OfAnother,
+            Verdict::Refused => {
+                transactions.stage = Stage::Uninitialized;
+                transactions.refusals += 1;
+                transactions.refusal = Some(TransactionError::Refused { api: request.api(), code });
+                AskNext::Now
+            }
+            Verdict::Abort { needs_epoch } => {
+                // What was refused has not come about, and is not asked for again.
+                transactions.adding = 0;
+                transactions.is_adding_group = false;
+                let about = match request {
+                    TransactionRequest::AddOffsets { group, .. } => Arc::clone(group),
+                    _ => about.unwrap_or_else(|| Arc::clone(&transactions.id)),
+                };
+                let reason = AbortReason::Broker { api: request.api(), about, code };
+                transactions.let_go();
+                self.fail_transaction(reason, needs_epoch);
+                AskNext::Now
+            }
+            Verdict::Fatal(code) => {
+                self.give_up(ProduceErrorKind::Fatal { code, message: None });
+                AskNext::Now
+            }
+        }
+    }
+
+    /// The coordinator knows of these partitions.
+    fn partitions_added(
+        &mut self,
+        request: &TransactionRequest,
+        names: &[TopicPartition],
+        now_ms: u64,
+    ) {
+        let Some(transactions) = &mut self.transactions else { return };
+        if names.is_empty() || request.api() != ApiKey::ADD_PARTITIONS_TO_TXN {
+            return;
+        }
+        transactions.is_begun = true;
+        let number = transactions.number;
+        let asked = transactions.adding.min(transactions.to_add.len());
+        let rest = transactions.to_add.split_off(asked);
+        let asked = std::mem::replace(&mut transactions.to_add, rest);
+        let names: HashSet<&TopicPartition> = names.iter().collect();
+        let (added, left): (Vec<Slot>, Vec<Slot>) = asked
+            .into_iter()
+            .partition(|&slot| names.contains(&*self.partitions[slot as usize].name));
+        transactions.adding = left.len();
+        transactions.to_add.splice(0..0, left);
+        for slot in added {
+            self.partitions[slot as usize].membership.added = number;
+            self.reschedule(slot, now_ms);
+        }
+    }
+
+    fn transaction_done(&mut self, request: &TransactionRequest) {
+        let Some(transactions) = &mut self.transactions else { return };
+        match request {
+            TransactionRequest::Initialize { .. } => {
+                transactions.needs_epoch = false;
+                if transactions.stage == Stage::Initializing {
+                    transactions.stage = Stage::Ready;
+                }
+            }
+            TransactionRequest::AddPartitions { .. } => {}
+            TransactionRequest::AddOffsets { group, .. } => {
+                transactions.is_begun = true;
+                transactions.is_adding_group = false;
+                transactions.groups.push(Arc::clone(group));
+                if transactions.is_given_up() {
+                    transactions.let_go();
+                }
+            }
+            TransactionRequest::CommitOffsets { offsets, .. } => {
+                if transactions.offsets.front().is_some_and(|first| Arc::ptr_eq(first, offsets)) {
+                    transactions.offsets.pop_front();
+                    transactions.offsets_done += 1;
+                }
+            }
+            TransactionRequest::End { .. } => transactions.end(),
+        }
+    }
+
+    /// Notes that a partition takes part in the transaction that is open.
+    pub(super) fn join_transaction(&mut self, slot: Slot) {
+        let Some(transactions) = &mut self.transactions else { return };
+        let membership = &mut self.partitions[slot as usize].membership;
+        if membership.joined == transactions.number {
+            return;
+        }
+        membership.joined = transactions.number;
+        transactions.members.push(slot);
+        if transactions.protocol == Protocol::V1 {
+            transactions.to_add.push(slot);
+            self.wants_coordinator = true;
+        }
+    }
+
+    /// A record of the transaction was not acknowledged, or a step of it is refused: it can only be aborted.
+    pub(super) fn fail_transaction(&mut self, reason: AbortReason, needs_epoch: bool) {
+        let Some(transactions) = &mut self.transactions else { return };
+        transactions.needs_epoch |= needs_epoch && transactions.protocol == Protocol::V1;
+        transactions.stage = match transactions.stage {
+            Stage::Open => Stage::Failed(reason.clone()),
+            Stage::Committing => Stage::Aborting(Some(reason.clone())),
+            _ => return,
+        };
+        transactions.let_go();
+        self.drop_queued(Some(&reason));
+        self.wants_coordinator = true;
+        self.transactions_changed = true;
+    }
+
+    /// Gives up what was not sent.
+    fn drop_queued(&mut self, reason: Option<&AbortReason>) {
+        let members = self.transactions.as_ref().map(|t| t.members.clone());
+        for slot in members.into_iter().flatten() {
+            for batch in std::mem::take(&mut self.partitions[slot as usize].queue) {
+                self.fail(slot, batch, aborted(reason), Vec::new());
+            }
+            // Whose queue is empty has no turn, whatever the time.
+            self.reschedule(slot, 0);
+        }
+    }
+
+    /// What a batch that was not acknowledged means for the transaction it is of.
+    pub(super) fn note_failure(&mut self, failed: &Failure, was_sent: bool) {
+        let Some(transactions) = &mut self.transactions else { return };
+        if self.over.is_some() {
+            return;
+        }
+        // It may be in the log all the same, or come there, and its sequence is used or not.
+        transactions.needs_epoch |= was_sent && transactions.protocol == Protocol::V1;
+        if !matches!(failed.kind, ProduceErrorKind::Aborted { .. }) {
+            self.fail_transaction(AbortReason::Record(failed.error()), was_sent);
+        }
+    }
+}
+
+fn aborted(reason: Option<&AbortReason>) -> ProduceErrorKind {
+    ProduceErrorKind::Aborted { reason: reason.map(|reason| reason.to_string().into()) }
+}
+
+/// What an answer for each partition says: those that are done, and the worst code with its partition.
+fn of_partitions(
+    request: &TransactionRequest,
+    answers: Vec<(TopicPartition, ErrorCode)>,
+) -> (Vec<TopicPartition>, ErrorCode, Option<Arc<str>>) {
+    let severity = |code: ErrorCode| match request.verdict(code) {
+        Verdict::Done => 0,
+        // Says only that another one was refused, be it for a moment.
+        Verdict::Abort { .. } if code == ErrorCode::OPERATION_NOT_ATTEMPTED => 1,
+        Verdict::Retry => 2,
+        Verdict::FindCoordinator => 3,
+        Verdict::Abort { .. } => 4,
+        Verdict::Refused | Verdict::Fatal(_) => 5,
+    };
+    let mut done = Vec::new();
+    let mut worst = (ErrorCode::NONE, None);
+    for (partition, code) in answers {
+        if severity(code) > severity(worst.0) {
+            worst = (code, Some(partition.to_string().into()));
+        }
+        if code == ErrorCode::NONE {
+            done.push(partition);
+        }
+    }
+    (done, worst.0, worst.1)
+}
