@@ -292,7 +292,7 @@ impl Error {
             }
             Error::Partition(error) => error.kind.is_retriable(),
             Error::Produce(error) => error.is_retriable(),
-            Error::Transaction(error) => matches!(error, TransactionError::Timeout { .. }),
+            Error::Transaction(error) => error.is_retriable(),
             Error::Negotiate { .. }
             | Error::Frame { .. }
             | Error::Pipeline { .. }

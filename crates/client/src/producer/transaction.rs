@@ -78,6 +78,11 @@ impl Producer {
         self.shared().until("InitProducerId", is_done).await
     }
 
+    /// Whether it has a `transactional.id`.
+    pub fn is_transactional(&self) -> bool {
+        self.shared().config.transactional_id.is_some()
+    }
+
     /// Begins a transaction. Waits until the one before is over, if that is still being committed or
     /// aborted, and until the producer has its id.
     ///
@@ -85,13 +90,30 @@ impl Producer {
     /// Those of [`Self::init_transactions`], and [`TransactionError::Open`] while a
     /// transaction is open: it has to be committed or aborted first.
     pub async fn begin(&self) -> Result<Transaction, TransactionError> {
+        self.begin_with(Err(TransactionError::Open)).await
+    }
+
+    /// As [`Self::begin`], but waits for a transaction that is open.
+    pub(crate) async fn begin_next(&self) -> Result<Transaction, TransactionError> {
+        self.begin_with(Ok(Begun::NotYet)).await
+    }
+
+    /// `open` is what to make of a transaction that is open.
+    async fn begin_with(
+        &self,
+        open: Result<Begun, TransactionError>,
+    ) -> Result<Transaction, TransactionError> {
         let refusals = self.shared().lock().sender.transaction_refusals();
         let begun = |state: &mut State| {
             if state.is_closing {
                 let why = state.sender.over().cloned().unwrap_or(ProduceErrorKind::Closed);
                 return Some(Err(TransactionError::Fatal(why)));
             }
-            match state.sender.begin_transaction(refusals) {
+            let begun = match state.sender.begin_transaction(refusals) {
+                Err(TransactionError::Open) => open.clone(),
+                begun => begun,
+            };
+            match begun {
                 Ok(Begun::NotYet) => None,
                 Ok(Begun::Open(number)) => Some(Ok(number)),
                 Err(error) => Some(Err(error)),

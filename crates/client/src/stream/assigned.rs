@@ -329,6 +329,26 @@ impl AssignedPartition {
         state.is_dirty
     }
 
+    /// Everything up to a position is committed with a transaction.
+    pub(super) fn note_committed_with_transaction(&self, position: Position) {
+        let mut state = self.lock();
+        state.committed = state.committed.max(position.offset);
+        drop(state);
+        if self.is_awaited.load(Ordering::SeqCst) {
+            self.settled.notify_waiters();
+        }
+    }
+
+    /// Whether more than everything up to `offset` is committed.
+    pub(super) fn has_committed_behind(&self, offset: i64) -> bool {
+        self.lock().committed > offset
+    }
+
+    /// Whether the partition is held, be it that nothing more of it is handed out.
+    pub(super) fn is_held(&self) -> bool {
+        self.lock().phase != Phase::Closed
+    }
+
     /// Whether everything up to `offset` is committed.
     pub(super) fn is_committed(&self, offset: i64) -> bool {
         self.lock().committed >= offset

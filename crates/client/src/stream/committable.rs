@@ -29,7 +29,7 @@ impl CommittableOffset {
         CommittableOffset { assignment: Arc::clone(assignment), position, metadata: None }
     }
 
-    pub(super) fn assignment(&self) -> &Arc<AssignedPartition> {
+    pub(in crate::stream) fn assignment(&self) -> &Arc<AssignedPartition> {
         &self.assignment
     }
 

@@ -173,7 +173,7 @@ where
     partitioned(cluster, settings.into(), subscription, WithOffset::default(), Some(callbacks))
 }
 
-fn source<S: Shape>(
+pub(super) fn source<S: Shape>(
     cluster: &Cluster,
     settings: ConsumerSettings,
     subscription: Subscription,
@@ -183,7 +183,7 @@ fn source<S: Shape>(
     Ok(Source::new(hub, shape))
 }
 
-fn partitioned<S: Shape>(
+pub(super) fn partitioned<S: Shape>(
     cluster: &Cluster,
     settings: ConsumerSettings,
     subscription: Subscription,

@@ -68,12 +68,15 @@
 //! | `RestartSource.onFailuresWithBackoff`, `RestartSettings` | [`with_backoff`], [`RestartSettings`], [`RestartControl`] |
 //! | `mapAsync` per partition or key (`groupBy`) | [`map_ordered_by`] |
 //! | `stop-timeout`, `wait-close-partition` | [`ConsumerSettings::stop_timeout`], [`ConsumerSettings::revocation_timeout`] |
-//! | `Transactional.source`, `sink` | not yet |
+//! | `Transactional.source`, `partitionedSource` | [`transactional_source`], [`transactional_partitioned_source`] |
+//! | `Transactional.sink`, `flow` | [`transactional_sink`], [`transactional_flow`] |
+//! | `eos-commit-interval` | [`TransactionSettings::commit_interval`] |
 //!
 //! # Examples
 //! There is one for each pattern among the crate's examples: `stream_plain`, `stream_committable`,
 //! `stream_at_most_once`, `stream_partitioned`, `stream_manual_offsets`, `stream_copy`
-//! (committable sink), `stream_transform` (flexi flow, restarts), `stream_parallel` (order per key),
+//! (committable sink), `stream_transform` (flexi flow, restarts), `stream_exactly_once` (transactions),
+//! `stream_parallel` (order per key),
 //! `stream_shared`; `stream_integration` takes any broker through most of it.
 //!
 //! ```no_run
@@ -126,6 +129,7 @@ mod restart;
 mod settings;
 mod shape;
 mod source;
+mod transactional;
 
 pub use at_most_once::AtMostOnceSource;
 pub use committable::{
@@ -153,5 +157,10 @@ pub use produce::{
 };
 pub use restart::{RestartControl, RestartSettings, RestartSource, with_backoff};
 pub use settings::{ConsumerSettings, Offset, Subscription};
-pub use shape::{InContext, Plain, Shape, WithOffset};
+pub use shape::{InContext, InTransaction, Plain, Shape, WithOffset};
 pub use source::{Batches, Source};
+pub use transactional::{
+    TransactionSettings, Transactional, TransactionalFlow, TransactionalMessage,
+    TransactionalOffset, TransactionalOffsetBatch, TransactionalRecords, TransactionalSink,
+    transactional_flow, transactional_partitioned_source, transactional_sink, transactional_source,
+};

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use super::assigned::AssignedPartition;
 use super::committable::{CommittableMessage, CommittableOffset, CommittableRecords};
+use super::transactional::{TransactionalMessage, TransactionalOffset, TransactionalRecords};
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::Position;
 
@@ -65,6 +66,34 @@ impl fmt::Debug for WithOffset {
 /// The same as a pair, whose second half travels along as context.
 #[derive(Clone, Copy, Debug)]
 pub struct InContext;
+
+/// Records with the offset that goes into the transaction of what is made of them.
+#[derive(Clone, Copy, Debug)]
+pub struct InTransaction;
+
+impl Shape for InTransaction {
+    type Item = TransactionalMessage;
+    type Batch = TransactionalRecords;
+    const HAS_OFFSET: bool = true;
+
+    fn item(
+        &self,
+        record: SharedRecord,
+        behind: Position,
+        assignment: &Arc<AssignedPartition>,
+    ) -> TransactionalMessage {
+        TransactionalMessage { record, offset: TransactionalOffset::of(assignment, behind) }
+    }
+
+    fn batch(
+        &self,
+        records: Records,
+        behind: Position,
+        assignment: &Arc<AssignedPartition>,
+    ) -> TransactionalRecords {
+        TransactionalRecords { records, offset: TransactionalOffset::of(assignment, behind) }
+    }
+}
 
 impl Shape for Plain {
     type Item = SharedRecord;
@@ -143,4 +172,5 @@ mod sealed {
     impl Sealed for super::Plain {}
     impl Sealed for super::WithOffset {}
     impl Sealed for super::InContext {}
+    impl Sealed for super::InTransaction {}
 }

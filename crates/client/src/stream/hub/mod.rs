@@ -11,7 +11,7 @@ mod rebalance;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -54,6 +54,8 @@ struct State {
     assignments: HashMap<TopicPartition, Arc<AssignedPartition>>,
     /// Those of which a stream is to be handed out.
     fresh: VecDeque<Arc<AssignedPartition>>,
+    /// Whoever holds offsets in transactions is told here when partitions are to be given up.
+    told: Vec<Weak<Notify>>,
     /// Those with something to commit.
     dirty: Vec<Arc<AssignedPartition>>,
     commit_at: Option<Instant>,
@@ -172,6 +174,7 @@ impl Hub {
                 self.handle.give_back(&assignment.partition, stash);
             }
         }
+        self.tell_of_revocation();
         found
     }
 
@@ -204,6 +207,20 @@ impl Hub {
         }
     }
 
+    /// Has somebody told when partitions are to be given up, from now on.
+    pub fn tell_of_revocations(&self, notify: &Arc<Notify>) {
+        let mut state = self.lock();
+        if !state.told.iter().any(|known| known.as_ptr() == Arc::as_ptr(notify)) {
+            state.told.retain(|known| known.strong_count() > 0);
+            state.told.push(Arc::downgrade(notify));
+        }
+    }
+
+    fn tell_of_revocation(&self) {
+        let told: Vec<_> = self.lock().told.iter().filter_map(Weak::upgrade).collect();
+        told.iter().for_each(|notify| notify.notify_one());
+    }
+
     fn all_assignments(&self) -> Vec<Arc<AssignedPartition>> {
         self.lock().assignments.values().cloned().collect()
     }
@@ -220,6 +237,7 @@ impl Hub {
         for assignment in self.all_assignments() {
             drop(assignment.end());
         }
+        self.tell_of_revocation();
         self.handle.wake();
     }
 

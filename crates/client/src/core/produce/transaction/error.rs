@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
+use crate::core::partition::TopicPartition;
 use crate::core::produce::{ProduceError, ProduceErrorKind};
 use crate::error::code_name;
 
@@ -55,6 +56,19 @@ impl TransactionError {
         matches!(self, TransactionError::Aborted(_))
     }
 
+    /// Whether the same may work later without anybody changing anything: in another transaction, or by
+    /// waiting on. A record that is too large is so the next time, too, and who was fenced stays it.
+    pub fn is_retriable(&self) -> bool {
+        match self {
+            TransactionError::Aborted(reason) => reason.is_retriable(),
+            TransactionError::Timeout { .. } => true,
+            TransactionError::Refused { code, .. } => code.is_retriable(),
+            TransactionError::Fatal(_)
+            | TransactionError::Open
+            | TransactionError::NotTransactional => false,
+        }
+    }
+
     /// Whether the producer cannot go on.
     pub fn is_fatal(&self) -> bool {
         matches!(self, TransactionError::Fatal(_))
@@ -84,6 +98,48 @@ pub enum AbortReason {
     },
     /// The producer was closed while it was open.
     Closed,
+    /// A partition that it has an offset of was given up: its records are another member's to work on.
+    Revoked(TopicPartition),
+    /// A stream's envelopes were out of order: this one's offset came after later ones of its partition were
+    /// committed.
+    Order {
+        /// The partition.
+        partition: TopicPartition,
+        /// The offset.
+        offset: i64,
+    },
+}
+
+impl AbortReason {
+    fn is_retriable(&self) -> bool {
+        match self {
+            AbortReason::Record(error) => match &error.kind {
+                ProduceErrorKind::Broker { code, .. } => is_settled_by_another(*code),
+                _ => error.is_retriable(),
+            },
+            AbortReason::Broker { code, .. } => is_settled_by_another(*code),
+            AbortReason::Revoked(_) => true,
+            AbortReason::Closed | AbortReason::Order { .. } => false,
+        }
+    }
+}
+
+/// Whether another transaction, with another epoch or as another generation, may do better.
+fn is_settled_by_another(code: ErrorCode) -> bool {
+    code.is_retriable()
+        || matches!(
+            code,
+            ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER
+                | ErrorCode::UNKNOWN_PRODUCER_ID
+                | ErrorCode::INVALID_PRODUCER_EPOCH
+                | ErrorCode::TRANSACTION_ABORTABLE
+                | ErrorCode::INVALID_TXN_STATE
+                | ErrorCode::OPERATION_NOT_ATTEMPTED
+                | ErrorCode::ILLEGAL_GENERATION
+                | ErrorCode::UNKNOWN_MEMBER_ID
+                | ErrorCode::STALE_MEMBER_EPOCH
+                | ErrorCode::REBALANCE_IN_PROGRESS
+        )
 }
 
 impl fmt::Display for AbortReason {
@@ -91,6 +147,12 @@ impl fmt::Display for AbortReason {
         match self {
             AbortReason::Record(error) => write!(f, "{error}"),
             AbortReason::Closed => f.write_str("the producer was closed"),
+            AbortReason::Revoked(partition) => {
+                write!(f, "{partition} was given up before it was committed")
+            }
+            AbortReason::Order { partition, offset } => {
+                write!(f, "offset {offset} of {partition} came after later ones were committed")
+            }
             AbortReason::Broker { api, about, code } => {
                 write!(f, "{api} for {about} was answered with {}", code_name(*code))
             }

@@ -1,0 +1,141 @@
+//! From topics to topics, exactly once: records and the offsets of what they were made of in one
+//! transaction (KIP-98, KIP-447).
+
+mod committing;
+mod feed;
+mod offsets;
+
+use std::time::Duration;
+
+use futures_core::stream::Stream;
+
+pub use feed::{TransactionalFlow, TransactionalSink};
+pub use offsets::{
+    Transactional, TransactionalMessage, TransactionalOffset, TransactionalOffsetBatch,
+    TransactionalRecords,
+};
+
+use super::connect;
+use super::envelope::Envelope;
+use super::partitioned::PartitionedSource;
+use super::settings::{ConsumerSettings, Subscription};
+use super::shape::InTransaction;
+use super::source::Source;
+use crate::cluster::Cluster;
+use crate::core::fetch::IsolationLevel;
+use crate::error::Error;
+use crate::options;
+use crate::producer::Producer;
+use crate::setters::setters;
+
+/// When the transactions of a stream are committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct TransactionSettings {
+    /// Longest time from the first envelope of a transaction to its commit (Alpakka's
+    /// `eos-commit-interval`); 100 ms. It is what readers of what is committed wait for at most, besides
+    /// the commit itself; and each commit costs requests. Must be well below `transaction.timeout.ms`.
+    pub commit_interval: Duration,
+    /// Records that a transaction has at most, but for the rest of the envelope that reaches it; 10 000.
+    pub max_records: usize,
+}
+
+setters! {
+    TransactionSettings {
+        commit_interval: Duration => with_commit_interval,
+        max_records: usize => with_max_records,
+    }
+}
+
+impl Default for TransactionSettings {
+    fn default() -> TransactionSettings {
+        TransactionSettings { commit_interval: Duration::from_millis(100), max_records: 10_000 }
+    }
+}
+
+impl TransactionSettings {
+    fn bounded(mut self) -> TransactionSettings {
+        self.commit_interval = options::bounded(self.commit_interval);
+        self.max_records = self.max_records.max(1);
+        self
+    }
+}
+
+/// Records with the offset that a [`transactional_sink`] or [`transactional_flow`] commits with what is made
+/// of them. What is not committed is not read, whatever `isolation.level` says.
+///
+/// A partition that is to be given up waits until what was handed out of it is in a transaction that
+/// is committed, or was dropped, for [`ConsumerSettings::revocation_timeout`] at most; a transaction that has
+/// something of a partition that is gone is aborted.
+///
+/// # Errors
+/// As [`committable_source`](super::committable_source).
+pub fn transactional_source(
+    cluster: &Cluster,
+    settings: impl Into<ConsumerSettings>,
+    subscription: Subscription,
+) -> Result<Source<InTransaction>, Error> {
+    connect::source(cluster, committed_only(settings), subscription, InTransaction)
+}
+
+/// As [`transactional_source`], with one stream for each partition.
+///
+/// # Errors
+/// As [`committable_source`](super::committable_source).
+pub fn transactional_partitioned_source(
+    cluster: &Cluster,
+    settings: impl Into<ConsumerSettings>,
+    subscription: Subscription,
+) -> Result<PartitionedSource<InTransaction>, Error> {
+    connect::partitioned(cluster, committed_only(settings), subscription, InTransaction, None)
+}
+
+fn committed_only(settings: impl Into<ConsumerSettings>) -> ConsumerSettings {
+    let mut settings = settings.into();
+    settings.consumer.isolation_level = IsolationLevel::ReadCommitted;
+    settings
+}
+
+/// Produces what envelopes hold and commits the offsets that came with them, both in transactions of
+/// `producer`: exactly once, from topics to topics. Flushing it commits what it was given; so does closing it.
+/// The producer itself remains open, and nobody else may begin transactions with it meanwhile.
+///
+/// It takes nothing more after an error, and what is not committed then is aborted: the stream is begun again
+/// from what is committed ([`with_backoff`](super::with_backoff)), with another producer where
+/// [`TransactionError::is_fatal`](crate::TransactionError::is_fatal). Dropping it aborts what is not
+/// committed.
+///
+/// Envelopes come in the order of each partition's records: an offset says that everything before it is
+/// done. One that comes after later ones of its partition are committed is an error
+/// ([`AbortReason::Order`](crate::AbortReason::Order)). An envelope of a partition that was given up
+/// is left to those who have it now, and counts as done.
+///
+/// Must be called within a tokio runtime.
+///
+/// # Errors
+/// [`Error::Transaction`] where the producer has no `transactional.id`.
+pub fn transactional_sink<C: Transactional>(
+    producer: &Producer,
+    settings: TransactionSettings,
+) -> Result<TransactionalSink<C>, Error> {
+    TransactionalSink::new(producer, settings.bounded())
+}
+
+/// As [`transactional_sink`], as a flow: results come in the order of the envelopes, once their
+/// transaction is committed. At the end of the stream what is left is committed; after an error of the
+/// stream, too, and then the error is given.
+///
+/// # Errors
+/// As [`transactional_sink`].
+pub fn transactional_flow<St, C, E>(
+    producer: &Producer,
+    settings: TransactionSettings,
+    envelopes: St,
+) -> Result<TransactionalFlow<St, C, E>, Error>
+where
+    St: Stream<Item = Result<Envelope<C>, E>>,
+    C: Transactional,
+    E: From<Error>,
+{
+    TransactionalFlow::new(producer, settings.bounded(), envelopes)
+}
