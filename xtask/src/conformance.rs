@@ -19,13 +19,14 @@ use crate::ports;
 use crate::setup::Tools;
 use crate::{chaos, rolling};
 
-/// Settings that both brokers get, so that groups form quickly, names agree, and retention leaves
-/// records alone whose timestamps the suites made up years ago.
-const SETTINGS: [(&str, &str); 5] = [
+/// Settings that both brokers get, so that groups form quickly, transactions that last too long are aborted soon,
+/// names agree, and retention leaves records alone whose timestamps the suites made up years ago.
+const SETTINGS: [(&str, &str); 6] = [
     ("node.id", "1"),
     ("group.initial.rebalance.delay.ms", "200"),
     ("group.consumer.min.heartbeat.interval.ms", "100"),
     ("group.consumer.heartbeat.interval.ms", "200"),
+    ("transaction.abort.timed.out.transaction.cleanup.interval.ms", "200"),
     ("log.retention.hours", "876000"),
 ];
 
