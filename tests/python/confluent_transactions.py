@@ -1,16 +1,11 @@
 """Transactions of confluent-kafka (librdkafka): each record and each offset is looked at, as readers of either isolation
 level find them."""
 
-import time
+from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
-from confluent_kafka import Consumer, IsolationLevel, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import OffsetSpec
-
-from confluent_client import admin, topic
+from confluent_client import ends, read_to_end, settled, topic
 from copier import Copier
 from suite import case, cases_for, check, eventually, records, same
-
-LEVELS = {"read_committed": IsolationLevel.READ_COMMITTED, "read_uncommitted": IsolationLevel.READ_UNCOMMITTED}
 
 
 def transactional(c, what="id", **config):
@@ -39,45 +34,12 @@ def send(producer, name, data):
     return arrived
 
 
-def ends(c, name, level):
-    spec = {TopicPartition(name, p): OffsetSpec.latest() for p in (0, 1)}
-    # What is asked for comes only while its client lives.
-    asked = admin(c)
-    found = asked.list_offsets(spec, isolation_level=LEVELS[level])
-    return {partition.partition: future.result(20).offset for partition, future in found.items()}
-
-
-def settled(c, name):
-    """Waits for the end of all transactions: a producer hears of one before the markers are written."""
-    seen = {}
-
-    def is_settled():
-        seen.update({level: ends(c, name, level) for level in LEVELS})
-        return seen["read_committed"] == seen["read_uncommitted"]
-
-    eventually("the last stable offset is the end", 20, is_settled)
-
-
 def read(c, name, level):
     """All records of each partition, as (offset, key, value, headers, timestamp)."""
-    consumer = Consumer({
-        "bootstrap.servers": c.bootstrap, "group.id": c.name("reader"), "isolation.level": level,
-        "enable.partition.eof": True, "enable.auto.commit": False, "check.crcs": True, "fetch.wait.max.ms": 50,
-    })  # fmt: skip
-    consumer.assign([TopicPartition(name, p, 0) for p in (0, 1)])
-    found, ended = {0: [], 1: []}, set()
-    deadline = time.monotonic() + 30
-    while len(ended) < 2:
-        check(time.monotonic() < deadline, f"only the ends of {ended} are reached")
-        for message in consumer.consume(500, 0.3):
-            if message.error() is None:
-                shown = (message.key(), message.value(), message.headers() or [], message.timestamp()[1])
-                found[message.partition()].append((message.offset(), *shown))
-            else:
-                same("error", KafkaError._PARTITION_EOF, message.error().code())
-                ended.add(message.partition())
-    consumer.close()
-    return found
+    return {
+        partition: [(m.offset(), m.key(), m.value(), m.headers() or [], m.timestamp()[1]) for m in messages]
+        for partition, messages in read_to_end(c, name, 2, level).items()
+    }
 
 
 def failure(call):
@@ -116,20 +78,20 @@ def commit_and_abort(c, codec):
         # One without anything in it.
         producer.begin_transaction()
         end(30)
-    settled(c, t)
+    settled(c, t, 2)
     compare("committed", committed, read(c, t, "read_committed"))
     compare("all", everything, read(c, t, "read_uncommitted"))
-    c.line(f"first offsets of the transactions {[r[0] for r in everything[0][::20]]}, ends {ends(c, t, 'read_committed')}")
+    c.line(f"first offsets of the transactions {[r[0] for r in everything[0][::20]]}, ends {ends(c, t, 2, 'read_committed')}")
     # What is open is not read, nor what others write behind it.
     producer.begin_transaction()
     opened = send(producer, t, data[:10])
     other = Producer({"bootstrap.servers": c.bootstrap})
     behind = send(other, t, data[10:20])
     compare("beside an open one", committed, read(c, t, "read_committed"))
-    stable = ends(c, t, "read_committed")
+    stable = ends(c, t, 2, "read_committed")
     same("last stable offsets", {p: opened[p][0][0] for p in (0, 1)}, stable)
     producer.abort_transaction(30)
-    settled(c, t)
+    settled(c, t, 2)
     compare("in the end", {p: committed[p] + behind[p] for p in (0, 1)}, read(c, t, "read_committed"))
 
 
@@ -166,7 +128,7 @@ def transactions_copied_by_a_group(c):
         eventually(f"{sent} records of each partition are copied", 60, is_copied)
     members[1].finish(60)
     consumer.close()
-    settled(c, sink)
+    settled(c, sink, 2)
     copied = read(c, sink, "read_committed")
     for partition in (0, 1):
         values = [int(record[2]) for record in copied[partition]]
@@ -204,7 +166,7 @@ def transactions_offsets(c):
         same(f"after {number}", [w[0] for w in wanted], [f[0] for f in committed()])
         c.line(f"after {number}: {committed()}")
     consumer.close()
-    settled(c, t)
+    settled(c, t, 2)
     same("records", 2, len(read(c, t, "read_committed")[0]))
 
 
@@ -215,7 +177,7 @@ def transactions_fencing(c):
     first.begin_transaction()
     lost = send(first, t, records(10, 1))
     second = transactional(c)
-    settled(c, t)
+    settled(c, t, 2)
     compare("what the first left", {0: [], 1: []}, read(c, t, "read_committed"))
     second.begin_transaction()
     kept = send(second, t, records(10, 2))
@@ -225,7 +187,7 @@ def transactions_fencing(c):
     check(error.fatal(), f"{error} is not fatal")
     c.line(f"the first: {shown}")
     second.commit_transaction(30)
-    settled(c, t)
+    settled(c, t, 2)
     compare("committed", kept, read(c, t, "read_committed"))
     compare("all", {p: lost[p] + kept[p] for p in (0, 1)}, read(c, t, "read_uncommitted"))
     error, shown = failure(lambda: first.begin_transaction())
@@ -269,7 +231,7 @@ def transactions_abortable_errors(c):
     check(error.txn_requires_abort(), f"{error} asks for no abort")
     c.line(f"offsets of who has left: {shown}")
     kept = recovered("stale", kept)
-    settled(c, t)
+    settled(c, t, 2)
     compare("committed", kept, read(c, t, "read_committed"))
     everything = read(c, t, "read_uncommitted")
     wanted = {p: sorted(kept[p] + lost[p] + again[p]) for p in (0, 1)}
@@ -286,7 +248,7 @@ def transactions_timeout(c):
     producer = transactional(c, transaction_timeout_ms=2000)
     producer.begin_transaction()
     lost = send(producer, t, records(10, 1))
-    settled(c, t)
+    settled(c, t, 2)
     error, shown = failure(lambda: producer.commit_transaction(30))
     c.line(f"the commit: {shown}")
     compare("committed", {0: [], 1: []}, read(c, t, "read_committed"))
@@ -294,10 +256,10 @@ def transactions_timeout(c):
     another.begin_transaction()
     kept = send(another, t, records(10, 2))
     another.commit_transaction(30)
-    settled(c, t)
+    settled(c, t, 2)
     compare("in the end", kept, read(c, t, "read_committed"))
     compare("all", {p: lost[p] + kept[p] for p in (0, 1)}, read(c, t, "read_uncommitted"))
-    c.line(f"ends {ends(c, t, 'read_committed')}")
+    c.line(f"ends {ends(c, t, 2, 'read_committed')}")
 
 
 @case

@@ -115,7 +115,7 @@ const OTHERS: [&str; 9] = [
     "raw",
 ];
 /// It mostly waits, for sessions of members that were killed.
-const STREAMS: [&str; 0] = [];
+const STREAMS: [&str; 1] = ["streams"];
 /// Suites that start brokers themselves, after the others.
 const OWN_BROKERS: [&str; 7] =
     ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "rolling"];
