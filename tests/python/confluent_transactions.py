@@ -4,7 +4,7 @@ level find them."""
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 
 from confluent_client import ends, read_to_end, settled, topic
-from copier import Copier
+from copier import Copier, begin_group
 from suite import case, cases_for, check, eventually, records, same
 
 
@@ -95,18 +95,19 @@ def commit_and_abort(c, codec):
     compare("in the end", {p: committed[p] + behind[p] for p in (0, 1)}, read(c, t, "read_committed"))
 
 
-@case
-def transactions_copied_by_a_group(c):
+@cases_for("transactions-copied-by-a-group", ["classic", "consumer"])
+def copied_by_a_group(c, protocol):
     """Members join and leave; of some transactions each aborts. Every record is there once, in order."""
     source, sink, group = topic(c, "from", 2), topic(c, "to", 2), c.name("g")
     places = [TopicPartition(source, p, 0) for p in (0, 1)]
+    begin_group(c.bootstrap, group, places, 30)
     consumer = Consumer({"bootstrap.servers": c.bootstrap, "group.id": group})
-    consumer.commit(offsets=places, asynchronous=False)
     producer = Producer({"bootstrap.servers": c.bootstrap, "linger.ms": 2})
     numbers = 600
+    settings = {"group.protocol": "consumer"} if protocol == "consumer" else {}
 
     def member(at):
-        one = Copier(c.bootstrap, c.name(f"copier-{at}"), at, source, sink, group, batch=40, aborted=50)
+        one = Copier(c.bootstrap, c.name(f"copier-{at}"), at, source, sink, group, batch=40, aborted=50, **settings)
         one.start()
         return one
 

@@ -7,18 +7,20 @@ import threading
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
-from suite import check
+from suite import check, eventually
 
 
 class Copier(threading.Thread):
     """Copies what its member of the group is given; begins anew when a transaction fails. Of a hundred transactions
     it aborts so many itself."""
 
-    def __init__(self, bootstrap, name, seed, source="in", sink="out", group="copiers", batch=200, aborted=15):
+    def __init__(self, bootstrap, name, seed, source="in", sink="out", group="copiers", batch=200, aborted=15, **protocol):
         super().__init__(daemon=True)
         self.bootstrap, self.name = bootstrap, name
         self.source, self.sink, self.group = source, sink, group
         self.batch, self.aborted = batch, aborted
+        # Settings of its consumer: those of the classic protocol unless others are given.
+        self.protocol = protocol or {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}
         self.rng = random.Random(seed)
         self.counts = collections.Counter()
         self.is_over = threading.Event()
@@ -48,8 +50,8 @@ class Copier(threading.Thread):
         consumer = Consumer({
             "bootstrap.servers": self.bootstrap, "group.id": self.group, "enable.auto.commit": False,
             # There are offsets from the beginning on: whoever finds none has lost them.
-            "auto.offset.reset": "error", "isolation.level": "read_committed", "session.timeout.ms": 6_000,
-            "heartbeat.interval.ms": 500, "fetch.wait.max.ms": 50,
+            "auto.offset.reset": "error", "isolation.level": "read_committed", "fetch.wait.max.ms": 50,
+            **self.protocol,
         })  # fmt: skip
         return producer, consumer
 
@@ -89,3 +91,21 @@ class Copier(threading.Thread):
         self.is_over.set()
         self.join(seconds_max)
         check(not self.is_alive(), f"{self.name} does not end")
+
+
+def begin_group(bootstrap, group, places, seconds_max):
+    """Commits where the copiers begin. librdkafka would ask for the beginning otherwise, and where the leader that it asks
+    fails, it takes the answer late, when it has long gone on from where it was told to."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+
+    def is_committed():
+        try:
+            consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException:
+            return False
+        return True
+
+    try:
+        eventually("the first offsets", seconds_max, is_committed)
+    finally:
+        consumer.close()

@@ -25,7 +25,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import chaos
 from chaos import SETTLE_SECONDS, check, eventually, same
-from copier import Copier
+from copier import Copier, begin_group
 from faults import Faults
 
 JAVA, THALWEG = 1, 2
@@ -100,25 +100,6 @@ class Writer(threading.Thread):
         check(not self.failed, f"{len(self.failed)} records failed, the first: {self.failed[:1]}")
 
 
-def begin_group(cluster):
-    """Commits where the copiers begin. librdkafka would ask for the beginning otherwise, and where the leader that it asks
-    fails, it takes the answer late, when it has long gone on from where it was told to."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "copiers", "enable.auto.commit": False})
-    begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
-
-    def is_committed():
-        try:
-            consumer.commit(offsets=begin, asynchronous=False)
-        except KafkaException:
-            return False
-        return True
-
-    try:
-        eventually("the first offsets", chaos.START_SECONDS, is_committed)
-    finally:
-        consumer.close()
-
-
 def committed(cluster):
     """The group's offsets, as a reader of stable ones sees them."""
     consumer = Consumer({
@@ -168,7 +149,8 @@ def main():
     cluster = Cluster(options, "exactly-once")
     try:
         cluster.start()
-        begin_group(cluster)
+        begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
+        begin_group(cluster.bootstrap, "copiers", begin, chaos.START_SECONDS)
         writer = Writer(cluster)
         copiers = [Copier(cluster.bootstrap, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
         for thread in [writer, *copiers]:

@@ -100,34 +100,24 @@ pub struct Tally {
     ran: Vec<String>,
 }
 
-/// The suites in three lanes that run beside each other.
+/// Suites that are one program in Java, which has a lane of its own.
 const JAVA: [&str; 7] =
     ["producer", "consumer", "groups", "admin", "errors", "tools", "transactions"];
-const OTHERS: [&str; 9] = [
-    "kcat",
-    "confluent",
-    "kafka_python",
-    "aiokafka",
-    "kafkajs",
-    "franz",
-    "sarama",
-    "answers",
-    "raw",
+/// The others under the same broker, in lanes that run beside each other and beside Java's. Streams mostly wait, for
+/// sessions of members that were killed.
+const OTHERS: [&[&str]; 2] = [
+    &["kcat", "confluent", "kafka_python", "answers", "raw"],
+    &["streams", "franz", "sarama", "aiokafka", "kafkajs"],
 ];
-/// It mostly waits, for sessions of members that were killed.
-const STREAMS: [&str; 1] = ["streams"];
 /// Suites that start brokers themselves, after the others.
 const OWN_BROKERS: [&str; 7] =
     ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "rolling"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
-    let known = |name: &String| {
-        [JAVA.as_slice(), &OTHERS, &STREAMS, &OWN_BROKERS].concat().contains(&name.as_str())
-    };
-    if let Some(unknown) = plan.suites.iter().find(|name| !known(name)) {
-        let all = [JAVA.as_slice(), &OTHERS, &STREAMS, &OWN_BROKERS].concat().join(", ");
-        return Err(format!("unknown suite {unknown}; there are {all}"));
+    let all = [JAVA.as_slice(), &OTHERS.concat(), &OWN_BROKERS].concat();
+    if let Some(unknown) = plan.suites.iter().find(|name| !all.contains(&name.as_str())) {
+        return Err(format!("unknown suite {unknown}; there are {}", all.join(", ")));
     }
     let listed = if plan.record_cases {
         Cases::read(&tools.root).unwrap_or_default()
@@ -260,7 +250,7 @@ impl Plan {
         match suite {
             // Whatever ran, the broker under the suites must have lived; single suites have none.
             "broker" => {
-                let mut under_it = JAVA.iter().chain(&OTHERS).chain(&STREAMS);
+                let mut under_it = JAVA.iter().chain(OTHERS.into_iter().flatten());
                 under_it.any(|name| self.wants(target, name))
             }
             "kill" => {
@@ -306,21 +296,21 @@ fn on_target(
     fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let wanted = |name: &&str| plan.wants(target, name);
     let java: Vec<&str> = JAVA.into_iter().filter(wanted).collect();
-    let others: Vec<&str> = OTHERS.into_iter().filter(wanted).collect();
-    let streams: Vec<&str> = STREAMS.into_iter().filter(wanted).collect();
+    let others = OTHERS.map(|lane| lane.iter().copied().filter(wanted).collect::<Vec<_>>());
     let mut transcript = Transcript::new();
-    if !java.is_empty() || !others.is_empty() || !streams.is_empty() {
+    if !java.is_empty() || others.iter().any(|lane| !lane.is_empty()) {
         let mut broker = Broker::start(tools, plan, target, &scratch.join("data"))?;
         let suite = Suite { tools, plan, target, broker: &broker, scratch, listed, tally };
         std::thread::scope(|scope| {
             if !java.is_empty() {
                 scope.spawn(|| suite.java(&java));
             }
-            scope.spawn(|| others.iter().for_each(|name| suite.other(name)));
-            scope.spawn(|| streams.iter().for_each(|name| suite.other(name)));
+            for lane in &others {
+                scope.spawn(|| lane.iter().for_each(|name| suite.other(name)));
+            }
         });
         differences::read(&scratch.join("java.transcript"), &mut transcript);
-        for name in others.iter().chain(&streams) {
+        for name in others.iter().flatten() {
             differences::read(&scratch.join(format!("{name}.transcript")), &mut transcript);
         }
         broker.stop(tally, target);
