@@ -22,11 +22,12 @@ async def until(what, seconds_max, condition):
         await asyncio.sleep(0.02)
 
 
-async def topic(c, what, partitions):
+async def topic(c, what, partitions, **config):
     name = c.name(what)
+    settings = {k.replace("_", "."): v for k, v in config.items()}
     admin = AIOKafkaAdminClient(bootstrap_servers=c.bootstrap)
     await admin.start()
-    await admin.create_topics([NewTopic(name, partitions, 1)])
+    await admin.create_topics([NewTopic(name, partitions, 1, topic_configs=settings)])
     await admin.close()
     # The first fetch of the ends tells that every partition is led and open.
     consumer = AIOKafkaConsumer(bootstrap_servers=c.bootstrap)

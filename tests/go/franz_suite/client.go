@@ -29,7 +29,7 @@ func within(seconds int) context.Context {
 }
 
 func open(c *Context, options ...kgo.Opt) *kgo.Client {
-	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Bootstrap)}, options...)...)
+	client, err := kgo.NewClient(append([]kgo.Opt{kgo.SeedBrokers(c.Bootstrap), kgo.MetadataMinAge(100 * time.Millisecond)}, options...)...)
 	Passes("a client", err)
 	c.Later(client.CloseAllowingRebalance)
 	return client
