@@ -262,6 +262,8 @@ add('admin', async c => {
   await eventually('the topic is gone', 10_000, async () => !(await admin.listTopics()).includes(topic))
 })
 
+require('./kafkajs_transactions')(add, { same, check, eventually, records, shown })
+
 async function one(options, run, [name, body]) {
   const context = new Context(options, run, name)
   const start = Date.now()

@@ -9,6 +9,8 @@ from aiokafka.coordinator.assignors.range import RangePartitionAssignor
 from aiokafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 
+import aiokafka_transactions  # noqa: F401 - it registers its cases
+from aiokafka_client import topic, until
 from suite import case, cases_for, check, main, records, same
 
 ASSIGNORS = {
@@ -16,27 +18,6 @@ ASSIGNORS = {
     "roundrobin": RoundRobinPartitionAssignor,
     "sticky": StickyPartitionAssignor,
 }
-
-
-async def until(what, seconds_max, condition):
-    deadline = time.monotonic() + seconds_max
-    while not condition():
-        check(time.monotonic() < deadline, f"{what}: not within {seconds_max} s")
-        await asyncio.sleep(0.02)
-
-
-async def topic(c, what, partitions):
-    name = c.name(what)
-    admin = AIOKafkaAdminClient(bootstrap_servers=c.bootstrap)
-    await admin.start()
-    await admin.create_topics([NewTopic(name, partitions, 1)])
-    await admin.close()
-    # The first fetch of the ends tells that every partition is led and open.
-    consumer = AIOKafkaConsumer(bootstrap_servers=c.bootstrap)
-    await consumer.start()
-    await consumer.end_offsets([TopicPartition(name, p) for p in range(partitions)])
-    await consumer.stop()
-    return name
 
 
 async def produce(c, name, partitions, data, **config):

@@ -4,44 +4,13 @@ import threading
 import time
 
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    OffsetSpec,
-    ResourceType,
-)
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, NewTopic, ResourceType
 
+import confluent_transactions  # noqa: F401 - it registers its cases
+from confluent_client import admin, topic
 from suite import case, cases_for, check, eventually, main, records, same
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
-
-
-def admin(c):
-    return AdminClient({"bootstrap.servers": c.bootstrap})
-
-
-def topic(c, what, partitions, **config):
-    name = c.name(what)
-    settings = {k.replace("_", "."): v for k, v in config.items()}
-    a = admin(c)
-    a.create_topics([NewTopic(name, partitions, 1, config=settings)])[name].result(30)
-
-    def visible():
-        found = a.list_topics(name, timeout=10).topics[name]
-        if found.error is not None or len(found.partitions) != partitions:
-            return False
-        spec = {TopicPartition(name, p): OffsetSpec.latest() for p in range(partitions)}
-        try:
-            return all(f.result(10) is not None for f in a.list_offsets(spec).values())
-        except KafkaException:
-            return False
-
-    eventually("topic visible", 15, visible)
-    return name
 
 
 def produce(c, name, partitions, data, **config):

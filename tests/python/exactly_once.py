@@ -25,14 +25,12 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 import chaos
 from chaos import SETTLE_SECONDS, check, eventually, same
+from copier import Copier, begin_group
 from faults import Faults
 
 JAVA, THALWEG = 1, 2
 PARTITIONS = 4
 COPIERS = 2
-# Of a hundred transactions.
-ABORTED = 15
-BATCH = 200
 RATE = 500
 chaos.TOPIC, chaos.PARTITIONS = "in", PARTITIONS
 chaos.SETTINGS |= {
@@ -102,101 +100,6 @@ class Writer(threading.Thread):
         check(not self.failed, f"{len(self.failed)} records failed, the first: {self.failed[:1]}")
 
 
-class Copier(threading.Thread):
-    """Copies what its member of the group is given; begins anew when a transaction fails."""
-
-    def __init__(self, cluster, name, seed):
-        super().__init__(daemon=True)
-        self.cluster, self.name = cluster, name
-        self.rng = random.Random(seed)
-        self.counts = collections.Counter()
-        self.is_over = threading.Event()
-        self.broken = None
-
-    def run(self):
-        while not self.is_over.is_set():
-            producer, consumer = self.open()
-            try:
-                producer.init_transactions(60)
-                consumer.subscribe(["in"])
-                while not self.is_over.is_set():
-                    self.copy(producer, consumer)
-            except KafkaException as error:
-                self.counts[f"again: {error.args[0].name()}"] += 1
-            except Exception as error:
-                self.broken = error
-                return
-            finally:
-                consumer.close()
-
-    def open(self):
-        producer = Producer({
-            "bootstrap.servers": self.cluster.bootstrap, "transactional.id": self.name,
-            "transaction.timeout.ms": 30_000, "message.timeout.ms": 25_000, "linger.ms": 2,
-        })  # fmt: skip
-        consumer = Consumer({
-            "bootstrap.servers": self.cluster.bootstrap, "group.id": "copiers", "enable.auto.commit": False,
-            # There are offsets from the beginning on (`begin_group`): whoever finds none has lost them.
-            "auto.offset.reset": "error", "isolation.level": "read_committed", "session.timeout.ms": 6_000,
-        })  # fmt: skip
-        return producer, consumer
-
-    def copy(self, producer, consumer):
-        consumed = consumer.consume(BATCH, 0.2)
-        lost = [it.error() for it in consumed if it.error() and it.error().code() == KafkaError._AUTO_OFFSET_RESET]
-        check(not lost, f"{self.name} does not know where to go on: {lost[:1]}")
-        batch = [message for message in consumed if message.error() is None]
-        if not batch:
-            return
-        producer.begin_transaction()
-        try:
-            offsets = {}
-            for message in batch:
-                producer.produce("out", message.value(), partition=message.partition())
-                offsets[message.partition()] = message.offset() + 1
-            offsets = [TopicPartition("in", partition, offset) for partition, offset in offsets.items()]
-            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
-            if self.rng.randrange(100) >= ABORTED:
-                producer.commit_transaction(60)
-                self.counts["committed"] += 1
-                return
-        except KafkaException as error:
-            if not error.args[0].txn_requires_abort():
-                raise
-            self.counts[f"aborted: {error.args[0].name()}"] += 1
-        else:
-            self.counts["aborted by itself"] += 1
-        producer.abort_transaction(60)
-        # What was read is to be read again.
-        for partition in consumer.committed(consumer.assignment(), 30):
-            check(partition.offset >= 0, f"{self.name} finds no offset of {partition}")
-            consumer.seek(partition)
-
-    def finish(self):
-        self.is_over.set()
-        self.join(SETTLE_SECONDS)
-        check(not self.is_alive(), f"{self.name} does not end")
-
-
-def begin_group(cluster):
-    """Commits where the copiers begin. librdkafka would ask for the beginning otherwise, and where the leader that it asks
-    fails, it takes the answer late, when it has long gone on from where it was told to."""
-    consumer = Consumer({"bootstrap.servers": cluster.bootstrap, "group.id": "copiers", "enable.auto.commit": False})
-    begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
-
-    def is_committed():
-        try:
-            consumer.commit(offsets=begin, asynchronous=False)
-        except KafkaException:
-            return False
-        return True
-
-    try:
-        eventually("the first offsets", chaos.START_SECONDS, is_committed)
-    finally:
-        consumer.close()
-
-
 def committed(cluster):
     """The group's offsets, as a reader of stable ones sees them."""
     consumer = Consumer({
@@ -246,9 +149,10 @@ def main():
     cluster = Cluster(options, "exactly-once")
     try:
         cluster.start()
-        begin_group(cluster)
+        begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
+        begin_group(cluster.bootstrap, "copiers", begin, chaos.START_SECONDS)
         writer = Writer(cluster)
-        copiers = [Copier(cluster, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
+        copiers = [Copier(cluster.bootstrap, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
         for thread in [writer, *copiers]:
             thread.start()
         rng, fallible = random.Random(options.seed), cluster.brokers[JAVA:]
@@ -267,7 +171,7 @@ def main():
 
         eventually("all records copied", SETTLE_SECONDS, is_copied)
         for copier in copiers:
-            copier.finish()
+            copier.finish(SETTLE_SECONDS)
         copies = read_all(cluster)
         for partition, values in enumerate(copies):
             repeated = [value for value, times in collections.Counter(values).items() if times > 1]

@@ -49,6 +49,7 @@ class Context:
         self.port = int(port)
         self.target = options.target
         self.pid = options.pid
+        self.jars, self.classes, self.scratch = options.jars, options.classes, options.scratch
         self._suite = suite
         self._name = name
         self._run = run
@@ -119,6 +120,9 @@ def main(suite, parallel=4):
     parser.add_argument("--target", default="kafka", choices=["kafka", "thalweg"])
     parser.add_argument("--transcript", metavar="FILE")
     parser.add_argument("--pid", type=int, help="the broker's process, to watch its memory")
+    parser.add_argument("--jars", metavar="FOLDER", help="Apache Kafka's, for suites that start Java")
+    parser.add_argument("--classes", metavar="FOLDER", help="those of tests/java")
+    parser.add_argument("--scratch", metavar="FOLDER", help="for what such programs leave behind")
     options = parser.parse_args()
     faulthandler.enable()
     run = "r" + "".join(random.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(4))

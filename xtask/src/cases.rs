@@ -83,6 +83,12 @@ impl Cases {
         self.optional.contains_key(&(target.name(), case.to_string()))
     }
 
+    /// The cases of a suite against a broker.
+    pub fn of_suite(&self, target: Target, suite: &str) -> Vec<&str> {
+        let listed = self.by_target.get(target.name()).into_iter().flatten();
+        listed.map(String::as_str).filter(|case| case.split('.').next() == Some(suite)).collect()
+    }
+
     /// What is wrong with the cases that ran, among those that were `wanted`: one that did not run, one
     /// that ran twice, one that is not listed.
     pub fn complaints(
@@ -162,6 +168,8 @@ mod tests {
         );
         assert_eq!(cases.unsteady("a.x"), Some("slow"));
         assert_eq!(cases.unsteady("a.y"), None);
+        assert_eq!(cases.of_suite(Target::Thalweg, "a"), ["a.x", "a.y"]);
+        assert_eq!(cases.of_suite(Target::Kafka, "b"), Vec::<&str>::new());
     }
 
     #[test]

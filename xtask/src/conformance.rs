@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::cases::{self, Cases};
 use crate::differences::{self, Accepted, Transcript};
+use crate::go;
 use crate::installations;
 use crate::kills;
 use crate::limited::Limited;
@@ -19,13 +20,14 @@ use crate::ports;
 use crate::setup::Tools;
 use crate::{chaos, rolling};
 
-/// Settings that both brokers get, so that groups form quickly, names agree, and retention leaves
-/// records alone whose timestamps the suites made up years ago.
-const SETTINGS: [(&str, &str); 5] = [
+/// Settings that both brokers get, so that groups form quickly, transactions that last too long are aborted soon,
+/// names agree, and retention leaves records alone whose timestamps the suites made up years ago.
+const SETTINGS: [(&str, &str); 6] = [
     ("node.id", "1"),
     ("group.initial.rebalance.delay.ms", "200"),
     ("group.consumer.min.heartbeat.interval.ms", "100"),
     ("group.consumer.heartbeat.interval.ms", "200"),
+    ("transaction.abort.timed.out.transaction.cleanup.interval.ms", "200"),
     ("log.retention.hours", "876000"),
 ];
 
@@ -98,22 +100,24 @@ pub struct Tally {
     ran: Vec<String>,
 }
 
-/// The suites in two lanes that run beside each other.
+/// Suites that are one program in Java, which has a lane of its own.
 const JAVA: [&str; 7] =
     ["producer", "consumer", "groups", "admin", "errors", "tools", "transactions"];
-const OTHERS: [&str; 7] =
-    ["kcat", "confluent", "kafka_python", "aiokafka", "kafkajs", "answers", "raw"];
+/// The others under the same broker, in lanes that run beside each other and beside Java's. Streams mostly wait, for
+/// sessions of members that were killed.
+const OTHERS: [&[&str]; 2] = [
+    &["kcat", "confluent", "kafka_python", "answers", "raw"],
+    &["streams", "franz", "sarama", "aiokafka", "kafkajs"],
+];
 /// Suites that start brokers themselves, after the others.
 const OWN_BROKERS: [&str; 7] =
     ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "rolling"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
-    let known =
-        |name: &String| [JAVA.as_slice(), &OTHERS, &OWN_BROKERS].concat().contains(&name.as_str());
-    if let Some(unknown) = plan.suites.iter().find(|name| !known(name)) {
-        let all = [JAVA.as_slice(), &OTHERS, &OWN_BROKERS].concat().join(", ");
-        return Err(format!("unknown suite {unknown}; there are {all}"));
+    let all = [JAVA.as_slice(), &OTHERS.concat(), &OWN_BROKERS].concat();
+    if let Some(unknown) = plan.suites.iter().find(|name| !all.contains(&name.as_str())) {
+        return Err(format!("unknown suite {unknown}; there are {}", all.join(", ")));
     }
     let listed = if plan.record_cases {
         Cases::read(&tools.root).unwrap_or_default()
@@ -128,7 +132,7 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         println!("conformance: {}", target.name());
         let scratch = tools.root.join(format!("target/conformance/{}-{index}", target.name()));
         let counted = if index + 1 < plan.targets.len() { &reference } else { &tally };
-        transcripts.push(on_target(tools, plan, *target, &scratch, counted)?);
+        transcripts.push(on_target(tools, plan, *target, &scratch, &listed, counted)?);
     }
     let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
     let mut reference = reference.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -245,7 +249,10 @@ impl Plan {
         let (suite, name) = java.unwrap_or(case).split_once('.').unwrap_or((case, ""));
         match suite {
             // Whatever ran, the broker under the suites must have lived; single suites have none.
-            "broker" => JAVA.iter().chain(&OTHERS).any(|name| self.wants(target, name)),
+            "broker" => {
+                let mut under_it = JAVA.iter().chain(OTHERS.into_iter().flatten());
+                under_it.any(|name| self.wants(target, name))
+            }
             "kill" => {
                 // The list has the rounds of the longest form.
                 let round = name.strip_prefix("round-").and_then(|number| number.parse().ok());
@@ -282,25 +289,28 @@ fn on_target(
     plan: &Plan,
     target: Target,
     scratch: &Path,
+    listed: &Cases,
     tally: &Mutex<Tally>,
 ) -> Result<Transcript, String> {
     let _ = fs::remove_dir_all(scratch);
     fs::create_dir_all(scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
     let wanted = |name: &&str| plan.wants(target, name);
     let java: Vec<&str> = JAVA.into_iter().filter(wanted).collect();
-    let others: Vec<&str> = OTHERS.into_iter().filter(wanted).collect();
+    let others = OTHERS.map(|lane| lane.iter().copied().filter(wanted).collect::<Vec<_>>());
     let mut transcript = Transcript::new();
-    if !java.is_empty() || !others.is_empty() {
+    if !java.is_empty() || others.iter().any(|lane| !lane.is_empty()) {
         let mut broker = Broker::start(tools, plan, target, &scratch.join("data"))?;
-        let suite = Suite { tools, plan, target, broker: &broker, scratch, tally };
+        let suite = Suite { tools, plan, target, broker: &broker, scratch, listed, tally };
         std::thread::scope(|scope| {
             if !java.is_empty() {
                 scope.spawn(|| suite.java(&java));
             }
-            scope.spawn(|| others.iter().for_each(|name| suite.other(name)));
+            for lane in &others {
+                scope.spawn(|| lane.iter().for_each(|name| suite.other(name)));
+            }
         });
         differences::read(&scratch.join("java.transcript"), &mut transcript);
-        for name in &others {
+        for name in others.iter().flatten() {
             differences::read(&scratch.join(format!("{name}.transcript")), &mut transcript);
         }
         broker.stop(tally, target);
@@ -370,6 +380,7 @@ struct Suite<'a> {
     target: Target,
     broker: &'a Broker,
     scratch: &'a Path,
+    listed: &'a Cases,
     tally: &'a Mutex<Tally>,
 }
 
@@ -384,7 +395,15 @@ impl Suite<'_> {
     fn other(&self, name: &str) {
         let tests = self.tools.root.join("tests");
         let mut command;
-        if name == "kafkajs" {
+        if go::SUITES.contains(&name) {
+            if let Some(why) = go::lacks(&self.tools.root) {
+                return self.leave_out(name, &why);
+            }
+            command = match go::programs(&self.tools.root) {
+                Ok(folder) => Command::new(folder.join(format!("{name}_suite"))),
+                Err(why) => return record(self.tally, name, Some(&why), self.target),
+            };
+        } else if name == "kafkajs" {
             command = Command::new("node");
             command.env("NODE_PATH", &self.tools.node_modules);
             command.arg(tests.join(format!("node/{name}_suite.js")));
@@ -395,7 +414,21 @@ impl Suite<'_> {
         if name == "raw" {
             command.args(["--pid", &self.broker.process.id().to_string()]);
         }
+        if name == "streams" {
+            command.arg("--jars").arg(&self.tools.jars).arg("--classes").arg(&self.tools.classes);
+            command.arg("--scratch").arg(self.scratch.join(name));
+        }
         self.program(command, name);
+    }
+
+    /// Says of each case of a suite that it cannot run.
+    fn leave_out(&self, suite: &str, why: &str) {
+        let cases = self.listed.of_suite(self.target, suite);
+        let lines = cases
+            .into_iter()
+            .filter(|case| self.plan.wants_case(self.target, case))
+            .map(|case| format!("skip {case} 0: {why}\n"));
+        read_results(lines.collect::<String>().as_bytes(), self.target, self.tally);
     }
 
     fn program(&self, mut command: Command, name: &str) {

@@ -6,6 +6,7 @@ mod cluster;
 mod codegen;
 mod conformance;
 mod differences;
+mod go;
 mod installations;
 #[path = "../../crates/testkit/src/jvm.rs"]
 mod jvm;

@@ -2,9 +2,10 @@
 //! (`tests/python/group_soak.py`), in both modes of `thalweg.group.classic.rebalance.mode`, and what a held
 //! heartbeat does to each of them (`tests/python/held_heartbeats.py`).
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::go;
 use crate::setup::{self, Tools};
 use crate::test;
 
@@ -38,8 +39,11 @@ fn with_clients(
     command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
     command.arg("--node-modules").arg(&tools.node_modules);
     command.arg("--rust-worker").arg(test::build_user_program(tools, "group_worker")?);
-    if let Some(folder) = go_workers(&tools.root) {
-        command.arg("--go-workers").arg(folder);
+    match go::lacks(&tools.root) {
+        Some(why) => println!("mixed: franz-go and Sarama are left out: {why}"),
+        None => {
+            command.arg("--go-workers").arg(go::programs(&tools.root)?);
+        }
     }
     Ok(command)
 }
@@ -48,14 +52,4 @@ fn call(mut command: Command) -> Result<(), String> {
     let name = command.get_program().display().to_string();
     let status = command.stdin(Stdio::null()).status().map_err(|e| format!("{name}: {e}"))?;
     if status.success() { Ok(()) } else { Err(format!("clients of many makes: {status}")) }
-}
-
-/// The members in Go. They are the only programs that need it: without it, or without the modules, they
-/// are left out.
-fn go_workers(root: &Path) -> Option<PathBuf> {
-    let folder = root.join("target/go-workers");
-    let into = format!("{}/", folder.display());
-    let built = setup::call(&root.join("tests/go"), "go", &["build", "-o", &into, "./..."]);
-    built.map_err(|why| println!("mixed: franz-go and Sarama are left out: {why}")).ok()?;
-    Some(folder)
 }

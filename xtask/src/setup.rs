@@ -131,22 +131,14 @@ fn jars(root: &Path, version: &str) -> Result<PathBuf, String> {
         println!("setup: jars of Apache Kafka {version}");
         remove(&jars)?;
         let out = format!("-DoutputDirectory={}", jars.display());
-        let version = format!("-Dkafka.version={version}");
+        let property = format!("-Dkafka.version={version}");
         let pom = pom.display().to_string();
-        call(
-            root,
-            "mvn",
-            &[
-                "-q",
-                "-B",
-                "-f",
-                &pom,
-                &version,
-                "dependency:copy-dependencies",
-                &out,
-                "-DincludeScope=runtime",
-            ],
-        )
+        let mut args = vec!["-q", "-B", "-f", &pom, &property];
+        if version == KAFKA_VERSION {
+            args.push("-Pstreams");
+        }
+        args.extend(["dependency:copy-dependencies", &out, "-DincludeScope=runtime"]);
+        call(root, "mvn", &args)
     })?;
     Ok(jars)
 }

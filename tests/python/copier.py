@@ -1,0 +1,111 @@
+"""A member of a group that copies records from topic to topic in transactions, with their offsets (KIP-447). Some of the
+transactions it aborts itself, and reads again what was in them."""
+
+import collections
+import random
+import threading
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
+
+from suite import check, eventually
+
+
+class Copier(threading.Thread):
+    """Copies what its member of the group is given; begins anew when a transaction fails. Of a hundred transactions
+    it aborts so many itself."""
+
+    def __init__(self, bootstrap, name, seed, source="in", sink="out", group="copiers", batch=200, aborted=15, **protocol):
+        super().__init__(daemon=True)
+        self.bootstrap, self.name = bootstrap, name
+        self.source, self.sink, self.group = source, sink, group
+        self.batch, self.aborted = batch, aborted
+        # Settings of its consumer: those of the classic protocol unless others are given.
+        self.protocol = protocol or {"session.timeout.ms": 6_000, "heartbeat.interval.ms": 500}
+        self.rng = random.Random(seed)
+        self.counts = collections.Counter()
+        self.is_over = threading.Event()
+        self.broken = None
+
+    def run(self):
+        while not self.is_over.is_set():
+            producer, consumer = self.open()
+            try:
+                producer.init_transactions(60)
+                consumer.subscribe([self.source])
+                while not self.is_over.is_set():
+                    self.copy(producer, consumer)
+            except KafkaException as error:
+                self.counts[f"again: {error.args[0].name()}"] += 1
+            except Exception as error:
+                self.broken = error
+                return
+            finally:
+                consumer.close()
+
+    def open(self):
+        producer = Producer({
+            "bootstrap.servers": self.bootstrap, "transactional.id": self.name,
+            "transaction.timeout.ms": 30_000, "message.timeout.ms": 25_000, "linger.ms": 2,
+        })  # fmt: skip
+        consumer = Consumer({
+            "bootstrap.servers": self.bootstrap, "group.id": self.group, "enable.auto.commit": False,
+            # There are offsets from the beginning on: whoever finds none has lost them.
+            "auto.offset.reset": "error", "isolation.level": "read_committed", "fetch.wait.max.ms": 50,
+            **self.protocol,
+        })  # fmt: skip
+        return producer, consumer
+
+    def copy(self, producer, consumer):
+        consumed = consumer.consume(self.batch, 0.2)
+        lost = [it.error() for it in consumed if it.error() and it.error().code() == KafkaError._AUTO_OFFSET_RESET]
+        check(not lost, f"{self.name} does not know where to go on: {lost[:1]}")
+        batch = [message for message in consumed if message.error() is None]
+        if not batch:
+            return
+        producer.begin_transaction()
+        try:
+            offsets = {}
+            for message in batch:
+                producer.produce(self.sink, message.value(), partition=message.partition())
+                offsets[message.partition()] = message.offset() + 1
+            offsets = [TopicPartition(self.source, partition, offset) for partition, offset in offsets.items()]
+            producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
+            if self.rng.randrange(100) >= self.aborted:
+                producer.commit_transaction(60)
+                self.counts["committed"] += 1
+                return
+        except KafkaException as error:
+            if not error.args[0].txn_requires_abort():
+                raise
+            self.counts[f"aborted: {error.args[0].name()}"] += 1
+        else:
+            self.counts["aborted by itself"] += 1
+        producer.abort_transaction(60)
+        # What was read is to be read again.
+        for partition in consumer.committed(consumer.assignment(), 30):
+            check(partition.offset >= 0, f"{self.name} finds no offset of {partition}")
+            consumer.seek(partition)
+
+    def finish(self, seconds_max):
+        """Ends it after the transaction that it is in."""
+        self.is_over.set()
+        self.join(seconds_max)
+        check(not self.is_alive(), f"{self.name} does not end")
+
+
+def begin_group(bootstrap, group, places, seconds_max):
+    """Commits where the copiers begin. librdkafka would ask for the beginning otherwise, and where the leader that it asks
+    fails, it takes the answer late, when it has long gone on from where it was told to."""
+    consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "enable.auto.commit": False})
+
+    def is_committed():
+        try:
+            consumer.commit(offsets=places, asynchronous=False)
+        except KafkaException:
+            return False
+        return True
+
+    try:
+        eventually("the first offsets", seconds_max, is_committed)
+    finally:
+        consumer.close()
