@@ -66,7 +66,7 @@ class Copier(threading.Thread):
         try:
             offsets = {}
             for message in batch:
-                producer.produce(self.sink, message.value(), partition=message.partition())
+                self.pass_on(producer, message)
                 offsets[message.partition()] = message.offset() + 1
             offsets = [TopicPartition(self.source, partition, offset) for partition, offset in offsets.items()]
             producer.send_offsets_to_transaction(offsets, consumer.consumer_group_metadata(), 30)
@@ -85,6 +85,9 @@ class Copier(threading.Thread):
         for partition in consumer.committed(consumer.assignment(), 30):
             check(partition.offset >= 0, f"{self.name} finds no offset of {partition}")
             consumer.seek(partition)
+
+    def pass_on(self, producer, message):
+        producer.produce(self.sink, message.value(), partition=message.partition())
 
     def finish(self, seconds_max):
         """Ends it after the transaction that it is in."""

@@ -11,6 +11,7 @@ while. At the end readers of committed records find every record once, in order,
 
 import argparse
 import collections
+import faulthandler
 import json
 import random
 import shutil
@@ -83,9 +84,13 @@ class Writer(threading.Thread):
     def run(self):
         while not self.is_over.wait(PARTITIONS / RATE):
             for partition in range(PARTITIONS):
-                self.producer.produce("in", str(self.sent[partition]), partition=partition, on_delivery=self.delivered)
+                value = self.value(partition, self.sent[partition])
+                self.producer.produce("in", value, partition=partition, on_delivery=self.delivered)
                 self.sent[partition] += 1
             self.producer.poll(0)
+
+    def value(self, partition, number):
+        return str(number)
 
     def delivered(self, error, message):
         if error is not None:
@@ -115,7 +120,7 @@ def committed(cluster):
 
 
 def read_all(cluster):
-    """The values of each partition of the copies that a reader of committed records finds."""
+    """The values of each partition of what was written that a reader of committed records finds."""
     consumer = Consumer({
         "bootstrap.servers": cluster.bootstrap, "group.id": "reader", "enable.partition.eof": True,
         "isolation.level": "read_committed",
@@ -127,75 +132,117 @@ def read_all(cluster):
         check(time.monotonic() < deadline, f"only the ends of {ended} are reached")
         for message in consumer.consume(10_000, 0.5):
             if message.error() is None:
-                values[message.partition()].append(int(message.value()))
+                values[message.partition()].append(message.value().decode())
             elif message.error().code() == KafkaError._PARTITION_EOF:
                 ended.add(message.partition())
     consumer.close()
     return values
 
 
-def main():
+class Run:
+    """One run: a writer, who copies what it writes, and what fails meanwhile."""
+
+    NAME, CASE = "exactly_once", "copied-once"
+
+    def __init__(self, options):
+        self.options = options
+        self.rng = random.Random(options.seed)
+        self.cluster = Cluster(options, self.NAME.replace("_", "-"))
+
+    def begin(self):
+        self.writer = Writer(self.cluster)
+        self.copiers = [self.copier(f"copier-{at}", self.options.seed + at) for at in range(COPIERS)]
+        for thread in [self.writer, *self.copiers]:
+            thread.start()
+
+    def copier(self, name, seed):
+        return Copier(self.cluster.bootstrap, name, seed)
+
+    def meanwhile(self):
+        """After each fault."""
+        check(self.writer.is_alive(), "the writer has ended")
+        for copier in self.copiers:
+            check(copier.is_alive(), f"{copier.name} has ended: {copier.broken}")
+
+    def finish(self):
+        for copier in self.copiers:
+            copier.finish(SETTLE_SECONDS)
+
+    def verify(self, written):
+        """What was copied, once, in order, in the partition that it came from."""
+        for partition, values in enumerate(written):
+            values = [int(value) for value in values]
+            repeated = [value for value, times in collections.Counter(values).items() if times > 1]
+            check(not repeated, f"partition {partition}: {len(repeated)} values more than once, the first: {repeated[:3]}")
+            same(f"values of partition {partition}", list(range(self.writer.sent[partition])), values)
+
+    def counts(self):
+        return dict(sum((copier.counts for copier in self.copiers), collections.Counter()))
+
+    def is_all_done(self):
+        found = committed(self.cluster)
+        return found is not None and found == self.writer.sent
+
+    def run(self):
+        began = time.monotonic()
+        cluster, options = self.cluster, self.options
+        try:
+            cluster.start()
+            begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
+            begin_group(cluster.bootstrap, "copiers", begin, chaos.START_SECONDS)
+            self.begin()
+            faults = Faults(cluster, self.rng, cluster.brokers[JAVA:], lambda: list(self.writer.arrived))
+            end = time.monotonic() + 60 * options.minutes
+            while time.monotonic() < end:
+                faults.one()
+                self.meanwhile()
+            self.writer.finish()
+            eventually("all records worked on", SETTLE_SECONDS, self.is_all_done)
+            self.finish()
+            self.verify(read_all(cluster))
+            result = {
+                "seed": options.seed, "minutes": options.minutes, **faults.result(), "records": sum(self.writer.sent),
+                "transactions": self.counts(), "violations": 0,
+            }  # fmt: skip
+            faults.tell_kinds(self.NAME)
+            count = sum(faults.counts.values())
+            print(f"pass {self.NAME}.{self.CASE} {chaos.millis(began)} # {count} faults", flush=True)
+            print(f"{self.NAME.replace('_', ' ')}:", json.dumps(result), flush=True)
+        except Exception as error:
+            why = " ".join(f"{type(error).__name__}: {error}".split())
+            what = f"seed {options.seed}: {why[:2000]}; see {cluster.scratch}"
+            print(f"fail {self.NAME}.run {chaos.millis(began)}: {what}", flush=True)
+            traceback.print_exc()
+            # Where copiers are that do not go on.
+            faulthandler.dump_traceback(all_threads=True)
+            return 1
+        finally:
+            self.end()
+            cluster.stop()
+        shutil.rmtree(cluster.scratch, ignore_errors=True)
+        return 0
+
+    def end(self):
+        """Whatever has happened."""
+
+
+def options():
     parser = argparse.ArgumentParser()
     for name in ["--binary", "--jars", "--scratch"]:
         parser.add_argument(name, required=True)
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", metavar="KIND,KIND")
-    options = parser.parse_args()
-    options.java, options.thalweg = JAVA, THALWEG
+    return parser
+
+
+def main(parser, run):
+    given = parser.parse_args()
+    given.java, given.thalweg = JAVA, THALWEG
     # Who ends this ends the processes of the cluster, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    began = time.monotonic()
-    cluster = Cluster(options, "exactly-once")
-    try:
-        cluster.start()
-        begin = [TopicPartition("in", partition, 0) for partition in range(PARTITIONS)]
-        begin_group(cluster.bootstrap, "copiers", begin, chaos.START_SECONDS)
-        writer = Writer(cluster)
-        copiers = [Copier(cluster.bootstrap, f"copier-{at}", options.seed + at) for at in range(COPIERS)]
-        for thread in [writer, *copiers]:
-            thread.start()
-        rng, fallible = random.Random(options.seed), cluster.brokers[JAVA:]
-        faults = Faults(cluster, rng, fallible, lambda: list(writer.arrived))
-        end = time.monotonic() + 60 * options.minutes
-        while time.monotonic() < end:
-            faults.one()
-            check(writer.is_alive(), "the writer has ended")
-            for copier in copiers:
-                check(copier.is_alive(), f"{copier.name} has ended: {copier.broken}")
-        writer.finish()
-
-        def is_copied():
-            found = committed(cluster)
-            return found is not None and found == writer.sent
-
-        eventually("all records copied", SETTLE_SECONDS, is_copied)
-        for copier in copiers:
-            copier.finish(SETTLE_SECONDS)
-        copies = read_all(cluster)
-        for partition, values in enumerate(copies):
-            repeated = [value for value, times in collections.Counter(values).items() if times > 1]
-            check(not repeated, f"partition {partition}: {len(repeated)} values more than once, the first: {repeated[:3]}")
-            same(f"values of partition {partition}", list(range(writer.sent[partition])), values)
-        counts = sum((copier.counts for copier in copiers), collections.Counter())
-        result = {
-            "seed": options.seed, "minutes": options.minutes, **faults.result(), "records": sum(writer.sent),
-            "transactions": dict(counts), "violations": 0,
-        }  # fmt: skip
-        faults.tell_kinds("exactly_once")
-        print(f"pass exactly_once.copied-once {chaos.millis(began)} # {sum(faults.counts.values())} faults", flush=True)
-        print("exactly once:", json.dumps(result), flush=True)
-    except Exception as error:
-        why = " ".join(f"{type(error).__name__}: {error}".split())
-        what = f"seed {options.seed}: {why[:2000]}; see {cluster.scratch}"
-        print(f"fail exactly_once.run {chaos.millis(began)}: {what}", flush=True)
-        traceback.print_exc()
-        return 1
-    finally:
-        cluster.stop()
-    shutil.rmtree(cluster.scratch, ignore_errors=True)
-    return 0
+    return run(given).run()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(options(), Run))

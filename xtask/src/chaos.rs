@@ -1,11 +1,13 @@
 //! A cluster of Java's controllers and brokers and of Thalweg's, in which processes, network and disks fail while clients
 //! write (`tests/python/chaos.py`): a minute within the client suites, as long as is wanted by command. The same while
-//! records are copied in transactions (`tests/python/exactly_once.py`).
+//! records are copied in transactions (`tests/python/exactly_once.py`), or postings of a bank are made by tellers who
+//! fail, too (`tests/python/bank.py`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::setup::{self, Tools};
+use crate::test;
 
 /// Brokers of each kind.
 #[derive(Clone, Copy, Debug)]
@@ -93,6 +95,19 @@ pub fn exactly_once(
     program(tools, "exactly_once", binary, scratch, seed, faults)
 }
 
+/// The program of the bank, for one seed; its tellers of the client are built first.
+pub fn bank(
+    tools: &Tools,
+    binary: &Path,
+    scratch: &Path,
+    seed: u64,
+    faults: Faults<'_>,
+) -> Result<Command, String> {
+    let mut command = program(tools, "bank", binary, scratch, seed, faults);
+    command.arg("--teller").arg(test::build_user_program(tools, "teller")?);
+    Ok(command)
+}
+
 fn program(
     tools: &Tools,
     name: &str,
@@ -135,6 +150,18 @@ pub fn transactions(
     let scratch = tools.root.join("target/exactly-once");
     setup::remove(&scratch)?;
     finish(tools, exactly_once(tools, binary, &scratch, seed, faults), seed)
+}
+
+/// The bank, with one seed.
+pub fn run_bank(
+    tools: &Tools,
+    binary: &Path,
+    faults: Faults<'_>,
+    seed: u64,
+) -> Result<(), String> {
+    let scratch = tools.root.join("target/bank");
+    setup::remove(&scratch)?;
+    finish(tools, bank(tools, binary, &scratch, seed, faults)?, seed)
 }
 
 fn finish(tools: &Tools, mut command: Command, seed: u64) -> Result<(), String> {

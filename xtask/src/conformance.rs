@@ -110,8 +110,8 @@ const OTHERS: [&[&str]; 2] = [
     &["streams", "franz", "sarama", "aiokafka", "kafkajs"],
 ];
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 7] =
-    ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "rolling"];
+const OWN_BROKERS: [&str; 8] =
+    ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "bank", "rolling"];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
@@ -227,7 +227,7 @@ impl Plan {
         let asked = self.suites.iter().any(|name| name == suite);
         match suite {
             // A handover needs both, and starts Kafka itself.
-            "handover" | "chaos" | "exactly_once" | "rolling" | "installations" => {
+            "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "installations" => {
                 target == Target::Thalweg && (asked || self.suites.is_empty())
             }
             // It also looks into directories, and asks for what Kafka does not promise.
@@ -259,7 +259,7 @@ impl Plan {
                 self.wants(target, suite)
                     && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
-            "kills" | "handover" | "chaos" | "exactly_once" | "rolling" | "directory" => {
+            "kills" | "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "directory" => {
                 self.wants(target, suite)
             }
             "installations" => {
@@ -365,6 +365,13 @@ fn clusters(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &
         let place = scratch.join("exactly_once");
         let command = chaos::exactly_once(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS);
         follow(command, "exactly_once", target, scratch, tally);
+    }
+    if plan.wants(target, "bank") {
+        let place = scratch.join("bank");
+        match chaos::bank(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS) {
+            Ok(command) => follow(command, "bank", target, scratch, tally),
+            Err(why) => record(tally, "bank", Some(&why), target),
+        }
     }
     if plan.wants(target, "rolling") {
         let place = scratch.join("rolling");

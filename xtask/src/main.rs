@@ -61,6 +61,9 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak transactions [MINUTES] [--faults process,network,disk]
                             records copied exactly once by transactions while the same fails [10];
                             THALWEG_SEED_BASE=N runs a seed again
+  soak bank [MINUTES] [--faults process,network,disk]
+                            transfers between accounts, by tellers who are killed, too, while the same
+                            fails [60]; THALWEG_SEED_BASE=N runs a seed again
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
@@ -107,6 +110,7 @@ fn main() -> ExitCode {
         ["soak", "kills"] => kills(&root, "60"),
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak", "transactions", rest @ ..] => transactions(&root, rest),
+        ["soak", "bank", rest @ ..] => bank(&root, rest),
         ["soak", "mixed"] => mixed(&root, "1"),
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak"] => soak(&root, "60"),
@@ -248,12 +252,26 @@ fn kills(root: &Path, minutes: &str) -> Result<(), String> {
 }
 
 /// The minutes, if they are told, and what `chaos::Faults` knows.
-fn transactions(root: &Path, args: &[&str]) -> Result<(), String> {
+fn faults_of<'a>(
+    what: &str,
+    usual: &'a str,
+    args: &[&'a str],
+) -> Result<chaos::Faults<'a>, String> {
     let (minutes, args) = match args {
         [minutes, rest @ ..] if !minutes.starts_with("--") => (*minutes, rest),
-        _ => ("10", args),
+        _ => (usual, args),
     };
-    let faults = chaos::Faults::parse("soak transactions", minutes, args, |_, _| Ok(false))?;
+    chaos::Faults::parse(what, minutes, args, |_, _| Ok(false))
+}
+
+fn bank(root: &Path, args: &[&str]) -> Result<(), String> {
+    let faults = faults_of("soak bank", "60", args)?;
+    let tools = setup::run(root)?;
+    chaos::run_bank(&tools, &test::build(&tools)?, faults, test::seed_of_commit(root)?)
+}
+
+fn transactions(root: &Path, args: &[&str]) -> Result<(), String> {
+    let faults = faults_of("soak transactions", "10", args)?;
     let tools = setup::run(root)?;
     chaos::transactions(&tools, &test::build(&tools)?, faults, test::seed_of_commit(root)?)
 }
