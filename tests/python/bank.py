@@ -74,11 +74,14 @@ class Bank(exactly_once.Run):
 
     def begin(self):
         self.writer = Transfers(self.cluster)
-        self.copiers = [Teller(self.cluster.bootstrap, "librdkafka-teller", self.options.seed)]
+        self.copiers = [self.copier("librdkafka-teller", self.options.seed)]
         for thread in [self.writer, *self.copiers]:
             thread.start()
         self.processes = [Process(self.options.teller, self.cluster, at) for at in range(PROCESSES)]
         self.ended = collections.Counter()
+
+    def copier(self, name, seed):
+        return Teller(self.cluster.bootstrap, name, seed)
 
     def meanwhile(self):
         super().meanwhile()

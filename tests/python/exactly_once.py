@@ -148,6 +148,8 @@ class Run:
         self.options = options
         self.rng = random.Random(options.seed)
         self.cluster = Cluster(options, self.NAME.replace("_", "-"))
+        # Copiers that were left behind.
+        self.left = []
 
     def begin(self):
         self.writer = Writer(self.cluster)
@@ -161,8 +163,17 @@ class Run:
     def meanwhile(self):
         """After each fault."""
         check(self.writer.is_alive(), "the writer has ended")
-        for copier in self.copiers:
+        self.go_on()
+
+    def go_on(self):
+        """Has others do what copiers do that are stuck in their client."""
+        for at, copier in enumerate(self.copiers):
             check(copier.is_alive(), f"{copier.name} has ended: {copier.broken}")
+            if copier.is_stuck():
+                print(f"chaos: {copier.name} is stuck in librdkafka", flush=True)
+                self.left.append(copier)
+                self.copiers[at] = self.copier(copier.name, self.rng.random())
+                self.copiers[at].start()
 
     def finish(self):
         for copier in self.copiers:
@@ -177,9 +188,11 @@ class Run:
             same(f"values of partition {partition}", list(range(self.writer.sent[partition])), values)
 
     def counts(self):
-        return dict(sum((copier.counts for copier in self.copiers), collections.Counter()))
+        counts = sum((copier.counts for copier in self.copiers + self.left), collections.Counter())
+        return dict(counts) | {"stuck in librdkafka": len(self.left)}
 
     def is_all_done(self):
+        self.go_on()
         found = committed(self.cluster)
         return found is not None and found == self.writer.sent
 

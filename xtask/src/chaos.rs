@@ -153,12 +153,7 @@ pub fn transactions(
 }
 
 /// The bank, with one seed.
-pub fn run_bank(
-    tools: &Tools,
-    binary: &Path,
-    faults: Faults<'_>,
-    seed: u64,
-) -> Result<(), String> {
+pub fn run_bank(tools: &Tools, binary: &Path, faults: Faults<'_>, seed: u64) -> Result<(), String> {
     let scratch = tools.root.join("target/bank");
     setup::remove(&scratch)?;
     finish(tools, bank(tools, binary, &scratch, seed, faults)?, seed)

@@ -21,7 +21,8 @@ use thalweg::{
 use thalweg_records::Compression;
 
 const LIMIT: Duration = Duration::from_secs(15);
-const LONG: Duration = Duration::from_secs(3_600);
+/// Longer than any test waits, shorter than a transaction may take.
+const LONG: Duration = Duration::from_secs(50);
 
 fn settings(interval: Duration) -> TransactionSettings {
     TransactionSettings::default().with_commit_interval(interval)
@@ -306,6 +307,164 @@ async fn what_is_out_of_order_is_not_passed_over() {
     };
     assert_eq!(offset, 1);
     assert_eq!(copied(&bench, 1, 2).await[&0], [&*expected[&0][2], &*expected[&0][1]]);
+}
+
+fn reason(error: Error) -> AbortReason {
+    match error {
+        Error::Transaction(TransactionError::Aborted(reason)) => reason,
+        error => panic!("{error}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_goes_on_behind_what_was_not_committed() {
+    let (bench, expected) = bench_with(1, 5).await;
+    let cluster = cluster(&bench).await;
+    let id = producer(&cluster, "id");
+    // Whether it is in the transaction, or still waits for one, when its sink goes.
+    for waits in [false, true] {
+        let mut source = stream::transactional_source(&cluster, grouped(), topic()).unwrap();
+        let control = source.control();
+        let mut sink = stream::transactional_sink(&id, settings(LONG)).unwrap();
+        let lost = soon(source.next()).await.unwrap().unwrap();
+        if waits {
+            futures_util::SinkExt::start_send_unpin(&mut sink, copy(lost)).unwrap();
+        } else {
+            soon(sink.feed(copy(lost))).await.unwrap();
+        }
+        drop(sink);
+        let next = soon(source.next()).await.unwrap().unwrap();
+        let mut sink = stream::transactional_sink(&id, settings(LONG)).unwrap();
+        let error = soon(sink.send(copy(next))).await.unwrap_err();
+        assert!(error.is_retriable(), "{error}");
+        assert_eq!(reason(error), AbortReason::Skipped(tp(0)), "{waits}");
+        drop((sink, source));
+        soon(control.is_shutdown()).await;
+        assert_eq!(committed(&bench, 1).await, [-1]);
+    }
+    // Begun again, nothing is missing.
+    let source = stream::transactional_source(&cluster, grouped(), topic()).unwrap();
+    let sink = stream::transactional_sink(&id, settings(Duration::ZERO)).unwrap();
+    let copying = tokio::spawn(source.map_ok(copy).forward(sink));
+    same(&copied(&bench, 1, 5).await, &expected);
+    copying.abort();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_what_is_made_of_several_partitions_no_part_is_left_out() {
+    let (bench, _) = bench_with(2, 1).await;
+    let cluster = cluster(&bench).await;
+    let id = producer(&cluster, "id");
+    // Two groups, each with a partition; one is gone when the envelope comes.
+    let (mut sources, mut offsets) = (Vec::new(), TransactionalOffsetBatch::empty());
+    for partition in 0..2 {
+        let config = grouped().with_group_id(format!("g-{partition}"));
+        let one = stream::Subscription::assignment([tp(partition)]);
+        let mut source = stream::transactional_source(&cluster, config, one).unwrap();
+        offsets.update(soon(source.next()).await.unwrap().unwrap().offset);
+        sources.push(source);
+    }
+    let gone = sources.remove(0);
+    let control = gone.control();
+    drop(gone);
+    soon(control.shutdown(Duration::ZERO)).await;
+    let mut sink = stream::transactional_sink(&id, settings(LONG)).unwrap();
+    let record = OwnedProducerRecord::new("copy").with_value("both");
+    let error = soon(sink.send(Envelope::single(record, offsets))).await.unwrap_err();
+    assert_eq!(reason(error), AbortReason::Revoked(tp(0)));
+    assert_eq!(copied(&bench, 2, 0).await, BTreeMap::new());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_rest_of_an_envelope_is_in_no_other_transaction() {
+    let (bench, _) = bench_with(1, 2).await;
+    let cluster = cluster(&bench).await;
+    let id = producer(&cluster, "id");
+    let mut source = stream::transactional_source(&cluster, grouped(), topic()).unwrap();
+    let mut sink = stream::transactional_sink(&id, settings(LONG)).unwrap();
+    let message = soon(source.next()).await.unwrap().unwrap();
+    // Nothing is known of its topic yet when the sink goes.
+    soon(sink.feed(copy(message))).await.unwrap();
+    drop(sink);
+    let transaction = loop {
+        match soon(id.begin()).await {
+            Ok(transaction) => break transaction,
+            Err(error) => assert_eq!(error, TransactionError::Open),
+        }
+    };
+    let record = thalweg::ProducerRecord::new("copy").with_partition(0).with_value("mine");
+    transaction.send(record).await.unwrap();
+    soon(id.flush()).await.unwrap();
+    soon(transaction.commit()).await.unwrap();
+    assert_eq!(copied(&bench, 1, 1).await[&0], ["mine"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_was_away_commits_nothing_of_before() {
+    let (bench, _) = bench_with(1, 3).await;
+    let cluster = cluster(&bench).await;
+    let admin = Admin::new(cluster.clone(), AdminConfig::default());
+    let id = producer(&cluster, "id");
+    let config = grouped().with_group_instance_id("one");
+    let mut consumer = Consumer::new(cluster.clone(), config).unwrap();
+    consumer.subscribe(["t"]).unwrap();
+    soon(async { while soon(consumer.poll(1)).await.unwrap().is_empty() {} }).await;
+    let before = consumer.group_metadata().unwrap();
+    let one = MemberToRemove::Instance("one".into());
+    let removed = soon(admin.remove_members("g", [one.clone()], "a test")).await;
+    removed[&one].as_ref().unwrap();
+    // It comes back by itself, and the application has not heard that it was away.
+    soon(async {
+        loop {
+            let now = consumer.group_metadata().unwrap();
+            if now.member_id != before.member_id && now.generation_id > 0 {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    let transaction = soon(id.begin()).await.unwrap();
+    let position = thalweg::Position::at(1);
+    let offset = (tp(0), thalweg::CommittedOffset { position, metadata: None });
+    let group = consumer.group_metadata().unwrap();
+    let error = soon(transaction.send_offsets([offset.clone()], &group)).await.unwrap_err();
+    let is_refused = |reason: &AbortReason| {
+        let AbortReason::Broker { code, .. } = reason else { return false };
+        *code == thalweg::ErrorCode::ILLEGAL_GENERATION
+    };
+    assert!(is_refused(&reason(error.into())));
+    soon(transaction.abort()).await.unwrap();
+    assert_eq!(committed(&bench, 1).await, [-1]);
+    // Once it has heard, it goes on.
+    soon(async { while soon(consumer.poll(1)).await.unwrap().is_empty() {} }).await;
+    let transaction = soon(id.begin()).await.unwrap();
+    let group = consumer.group_metadata().unwrap();
+    soon(transaction.send_offsets([offset], &group)).await.unwrap();
+    soon(transaction.commit()).await.unwrap();
+    assert_eq!(committed(&bench, 1).await, [1]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_slow_reader_of_results_bounds_what_is_taken_in() {
+    let (bench, _) = bench_with(1, 600).await;
+    let cluster = cluster(&bench).await;
+    let id = producer(&cluster, "id");
+    let source = stream::transactional_source(&cluster, grouped(), topic()).unwrap();
+    let taken = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&taken);
+    let envelopes = source.map_ok(move |message| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        Envelope::pass_through(message.offset)
+    });
+    let settings = settings(Duration::from_millis(1)).with_max_records(20);
+    let mut flow =
+        Box::pin(stream::transactional_flow::<_, _, Error>(&id, settings, envelopes).unwrap());
+    for done in 1..=100 {
+        soon(flow.next()).await.unwrap().unwrap();
+        let ahead = taken.load(Ordering::Relaxed) - done;
+        assert!(ahead <= 20, "{ahead} were taken in that nobody has heard of");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

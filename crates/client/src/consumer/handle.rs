@@ -58,6 +58,9 @@ pub struct GroupMetadata {
     pub member_id: String,
     /// `group.instance.id` of a static member.
     pub group_instance_id: Option<String>,
+    /// The member was thrown out, and the application has not heard of it: it may have come back since, but
+    /// what the application has in hand is of the membership before.
+    pub(crate) is_lost: bool,
 }
 
 impl GroupMetadata {
@@ -68,6 +71,7 @@ impl GroupMetadata {
             generation_id: -1,
             member_id: String::new(),
             group_instance_id: None,
+            is_lost: false,
         }
     }
 }
@@ -287,7 +291,9 @@ impl ConsumerHandle {
         let group = state.group.as_ref()?;
         let member = group.member.as_ref();
         let identity = member.and_then(Member::identity);
+        let has_lost = group.losses() != group.heard_losses();
         Some(GroupMetadata {
+            is_lost: member.is_some() && (identity.is_none() || has_lost),
             group_id: Arc::clone(&group.id),
             generation_id: identity.map_or(-1, |identity| identity.generation_or_epoch),
             member_id: member.map_or_else(String::new, |member| member.member_id().to_owned()),

@@ -156,15 +156,24 @@ impl Producer {
     /// [`ProduceError`] when the record was not taken in: its topic or partition does not exist,
     /// it is too large, there was no room for too long, or the producer is closed.
     pub async fn send(&self, record: impl AsProducerRecord) -> Result<Delivery, ProduceError> {
+        self.send_in(record, None).await
+    }
+
+    /// As [`Self::send`], and only in the transaction of this number.
+    pub(crate) async fn send_in(
+        &self,
+        record: impl AsProducerRecord,
+        transaction: Option<u64>,
+    ) -> Result<Delivery, ProduceError> {
         // Whoever sends in a loop lets the tasks run that take batches away: on the same thread they
         // would not get their turn before there is no room.
         if self.shared().is_others_turn() {
             tokio::task::yield_now().await;
         }
         let record = record.as_producer_record();
-        match self.shared().append(&record) {
+        match self.shared().append(&record, transaction) {
             Ok(ticket) => Ok(Delivery { ticket }),
-            Err(refused) => self.send_later(&record, refused).await,
+            Err(refused) => self.send_later(&record, transaction, refused).await,
         }
     }
 
@@ -173,8 +182,17 @@ impl Producer {
     /// # Errors
     /// [`TrySendError::Full`] and [`TrySendError::NotReady`] where [`Self::send`] would wait.
     pub fn try_send(&self, record: impl AsProducerRecord) -> Result<Delivery, TrySendError> {
+        self.try_send_in(record, None)
+    }
+
+    /// As [`Self::try_send`], and only in the transaction of this number.
+    pub(crate) fn try_send_in(
+        &self,
+        record: impl AsProducerRecord,
+        transaction: Option<u64>,
+    ) -> Result<Delivery, TrySendError> {
         let record = record.as_producer_record();
-        match self.shared().append(&record) {
+        match self.shared().append(&record, transaction) {
             Ok(ticket) => Ok(Delivery { ticket }),
             Err(Refused::Full) => Err(TrySendError::Full),
             Err(Refused::UnknownTopic) => {
@@ -192,6 +210,7 @@ impl Producer {
     async fn send_later(
         &self,
         record: &ProducerRecord<'_>,
+        transaction: Option<u64>,
         mut refused: Refused,
     ) -> Result<Delivery, ProduceError> {
         let shared = self.shared();
@@ -207,7 +226,7 @@ impl Producer {
             if refused == Refused::Full {
                 room.as_mut().enable();
             }
-            match shared.append(record) {
+            match shared.append(record, transaction) {
                 Ok(ticket) => {
                     if refused == Refused::Full {
                         // There may be room for the next who waits as well.

@@ -197,14 +197,21 @@ impl Shared {
         }
     }
 
-    /// Takes a record in, if that is possible at once.
+    /// Takes a record in, if that is possible at once; only in a transaction where it is told which.
     #[inline]
-    pub fn append(self: &Arc<Self>, record: &ProducerRecord<'_>) -> Result<Ticket, Refused> {
+    pub fn append(
+        self: &Arc<Self>,
+        record: &ProducerRecord<'_>,
+        transaction: Option<u64>,
+    ) -> Result<Ticket, Refused> {
         let timestamp = record.timestamp.unwrap_or_else(time_of_day_ms);
         self.with(|state| {
             if state.is_closing {
                 let why = state.sender.over().cloned();
                 return Err(Refused::For(why.unwrap_or(ProduceErrorKind::Closed)));
+            }
+            if transaction.is_some_and(|number| !state.sender.is_last_transaction(number)) {
+                return Err(Refused::For(ProduceErrorKind::NoTransaction));
             }
             let batches = state.sender.batches_begun();
             let appended = state.sender.append(record, timestamp, || self.now_ms());

@@ -78,9 +78,10 @@ impl Producer {
         self.shared().until("InitProducerId", is_done).await
     }
 
-    /// Whether it has a `transactional.id`.
-    pub fn is_transactional(&self) -> bool {
-        self.shared().config.transactional_id.is_some()
+    /// `transaction.timeout.ms`, where it has a `transactional.id`.
+    pub(crate) fn transaction_timeout(&self) -> Option<Duration> {
+        let config = &self.shared().config;
+        config.transactional_id.is_some().then_some(config.transaction_timeout)
     }
 
     /// Begins a transaction. Waits until the one before is over, if that is still being committed or
@@ -138,22 +139,27 @@ impl Producer {
 }
 
 impl Transaction {
-    /// As [`Producer::send`].
+    /// As [`Producer::send`], in this transaction.
     ///
     /// # Errors
     /// The same. A record that was not acknowledged, or that was not taken in because its topic does
     /// not exist, because it is too large or because there was no room, keeps the transaction
     /// from being committed only in the first case; in the others the application decides.
     pub async fn send(&self, record: impl AsProducerRecord) -> Result<Delivery, ProduceError> {
-        self.producer.send(record).await
+        self.producer.send_in(record, Some(self.number)).await
     }
 
-    /// As [`Producer::try_send`].
+    /// As [`Producer::try_send`], in this transaction.
     ///
     /// # Errors
     /// The same.
     pub fn try_send(&self, record: impl AsProducerRecord) -> Result<Delivery, TrySendError> {
-        self.producer.try_send(record)
+        self.producer.try_send_in(record, Some(self.number))
+    }
+
+    /// Its number, for [`Producer::send_in`].
+    pub(crate) fn number(&self) -> u64 {
+        self.number
     }
 
     /// Has offsets of a group committed with the transaction (KIP-447): for each partition the next record to
@@ -173,6 +179,9 @@ impl Transaction {
             return self.failure().map_or(Ok(()), Err);
         }
         let count = self.producer.shared().with(|state| {
+            if group.is_lost {
+                state.sender.refuse_offsets(self.number, Arc::clone(&group.group_id));
+            }
             let mut count = 0;
             for part in coordinator::parts(&group.group_id, &offsets) {
                 let part = part.iter().map(|(partition, committed)| {

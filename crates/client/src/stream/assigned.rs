@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
@@ -38,6 +38,8 @@ pub struct AssignedPartition {
     pub(super) partition: TopicPartition,
     hub: Weak<Hub>,
     state: Mutex<State>,
+    /// Times that the log went back, or its reader was sent back.
+    lap: AtomicU32,
     /// What the application was handed and has neither acknowledged nor dropped.
     outstanding: AtomicUsize,
     /// Somebody waits for that to be zero.
@@ -62,6 +64,8 @@ struct State {
     committed: i64,
     /// The hub knows that there is something to commit.
     is_dirty: bool,
+    /// Something that was handed out is in a transaction that was not committed.
+    has_skipped: bool,
     waker: Option<Waker>,
 }
 
@@ -78,8 +82,10 @@ impl AssignedPartition {
                 acknowledged: None,
                 committed: -1,
                 is_dirty: false,
+                has_skipped: false,
                 waker: None,
             }),
+            lap: AtomicU32::new(0),
             outstanding: AtomicUsize::new(0),
             is_awaited: AtomicBool::new(false),
             settled: Notify::new(),
@@ -255,6 +261,7 @@ impl AssignedPartition {
             // records that stood there before says nothing of those that stand there now.
             state.acknowledged = None;
             state.committed = -1;
+            self.lap.fetch_add(1, Ordering::SeqCst);
         }
         state.handed = Some(behind);
         if tracks {
@@ -342,6 +349,21 @@ impl AssignedPartition {
     /// Whether more than everything up to `offset` is committed.
     pub(super) fn has_committed_behind(&self, offset: i64) -> bool {
         self.lock().committed > offset
+    }
+
+    /// Something that was handed out is not committed, and is not handed out again: nothing behind it may be
+    /// committed with a transaction.
+    pub(super) fn note_skipped(&self) {
+        self.lock().has_skipped = true;
+    }
+
+    pub(super) fn has_skipped(&self) -> bool {
+        self.lock().has_skipped
+    }
+
+    /// Changes when the log goes back: offsets of before say nothing of what is handed out then.
+    pub(super) fn lap(&self) -> u32 {
+        self.lap.load(Ordering::SeqCst)
     }
 
     /// Whether the partition is held, be it that nothing more of it is handed out.

@@ -20,13 +20,21 @@ use crate::error::Error;
 pub struct CommittableOffset {
     assignment: Arc<AssignedPartition>,
     position: Position,
+    /// The assignment's when the record was handed out.
+    lap: u32,
     metadata: Option<Box<str>>,
 }
 
 impl CommittableOffset {
     /// The assignment counts this already.
     pub(super) fn of(assignment: &Arc<AssignedPartition>, position: Position) -> CommittableOffset {
-        CommittableOffset { assignment: Arc::clone(assignment), position, metadata: None }
+        let (lap, assignment) = (assignment.lap(), Arc::clone(assignment));
+        CommittableOffset { assignment, position, lap, metadata: None }
+    }
+
+    /// Whether the log still has the record at this offset, as far as is known.
+    pub(in crate::stream) fn is_of_now(&self) -> bool {
+        self.lap == self.assignment.lap()
     }
 
     pub(in crate::stream) fn assignment(&self) -> &Arc<AssignedPartition> {
@@ -86,6 +94,7 @@ impl Clone for CommittableOffset {
         CommittableOffset {
             assignment: Arc::clone(&self.assignment),
             position: self.position,
+            lap: self.lap,
             metadata: self.metadata.clone(),
         }
     }

@@ -28,16 +28,20 @@
 //! # Revoked partitions
 //! When a partition is to be given up its records are not handed out any more, and its stream, if it
 //! has one of its own, ends. Then the group waits until every [`CommittableOffset`] of it was
-//! acknowledged or dropped, for [`ConsumerSettings::revocation_timeout`] at most; what was acknowledged
+//! acknowledged or dropped, and every [`TransactionalOffset`] committed or dropped, for [`ConsumerSettings::revocation_timeout`] at most; what was acknowledged
 //! is committed, and only then the partition goes to somebody else. So nothing is read twice as
 //! long as the application is in time.
 //!
 //! # Guarantees
 //! - What is committed was acknowledged: by a [`Committer`], by [`CommittableOffset::commit`], or, for
-//!   plain sources with `enable.auto.commit`, by asking for the next record.
+//!   plain sources with `enable.auto.commit`, by asking for the next record. What a [`transactional_source`]
+//!   hands out is committed with the transaction of what was made of it, and in no other way.
 //! - Dropping any stream, sink or future here loses nothing: a partition's stream comes again where
-//!   it was, offsets that a committer took are committed, records that a producer took are sent.
-//! - Every queue is bounded: by the consumer's budget, the producer's, or a `parallelism`.
+//!   it was, offsets that a committer took are committed, records that a producer took are sent. What a
+//!   transactional sink or flow took and has not committed is aborted, and its partitions go on only
+//!   when their source is begun again.
+//! - Every queue is bounded: by the consumer's budget, the producer's, a `parallelism`, or the `max_records`
+//!   of a transaction.
 //!
 //! # Names
 //! | Alpakka / Pekko Connectors Kafka | here |

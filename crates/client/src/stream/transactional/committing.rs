@@ -6,26 +6,27 @@
 //! - A transaction is committed only if every partition that it has offsets of was held when the group's
 //!   coordinator took these. Whoever has such a partition next waits there until the transaction is
 //!   decided (KIP-447).
-//! - No offset is committed before an earlier one of its partition.
+//! - No offset is committed before an earlier one of its partition, nor behind one of an envelope that is
+//!   in no transaction that was committed.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Poll, Waker};
 
 use smallvec::SmallVec;
+use tokio::runtime::Handle;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep_until};
 
 use super::TransactionSettings;
-use super::offsets::Transactional;
+use super::given::{Given, Objection, TakenIn};
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::{AbortReason, TransactionError};
 use crate::error::Error;
 use crate::producer::{Delivery, Producer, Transaction, TrySendError};
 use crate::stream::committable::CommittableOffset;
-use crate::stream::envelope::{Envelope, OwnedProducerRecord};
+use crate::stream::envelope::OwnedProducerRecord;
 use crate::stream::hub::Hub;
 
 /// What a sink or flow and its task have in common.
@@ -34,6 +35,7 @@ pub(super) struct Committing {
     state: Mutex<State>,
     /// The transaction that is open is to be looked at.
     look: Arc<Notify>,
+    runtime: Handle,
 }
 
 #[derive(Default)]
@@ -48,8 +50,7 @@ struct State {
     /// Records in it, and when the first envelope came.
     records: usize,
     since: Option<Instant>,
-    /// The highest offset of each partition, by its assignment's address.
-    offsets: HashMap<usize, CommittableOffset>,
+    offsets: Offsets,
     /// What the next one begins with.
     parked: Option<Given>,
     /// A task hands the rest of an envelope to the producer.
@@ -61,48 +62,30 @@ struct State {
     /// Nobody gives or waits any more.
     is_left: bool,
     waiting: Vec<Waker>,
+    /// Those who wait are to be woken.
+    wakes: bool,
 }
 
-/// What goes into one transaction together: an envelope, but for what its application keeps.
-pub(super) struct Given {
-    records: SmallVec<[OwnedProducerRecord; 1]>,
-    offsets: SmallVec<[CommittableOffset; 1]>,
-}
-
-impl Given {
-    pub fn of<C: Transactional>(envelope: Envelope<C>) -> (Given, C) {
-        let Envelope { records, pass_through } = envelope;
-        let mut offsets = SmallVec::new();
-        pass_through.each(&mut |offset| offsets.push(offset.clone()));
-        (Given { records, offsets }, pass_through)
-    }
-}
+/// The highest offset of each partition, by its assignment's address. Those of a transaction that is not
+/// committed are passed over by nothing.
+#[derive(Default)]
+struct Offsets(HashMap<usize, CommittableOffset>);
 
 /// What became of something that was to be taken in.
 pub(super) enum Taken {
     /// It is in a transaction.
-    In(InTransaction),
-    /// Its partition was given up: it is somebody else's.
+    In(TakenIn),
+    /// Its partitions were given up: it is somebody else's.
     Gone,
     /// No transaction is open; whoever waits is woken.
     Wait(Given),
-}
-
-/// Where an envelope is.
-pub(super) struct InTransaction {
-    /// The transaction.
-    pub number: u64,
-    /// What becomes of its records.
-    pub deliveries: SmallVec<[Delivery; 1]>,
-    /// The same of those for which there was no room; there when the transaction is committed.
-    pub rest: Option<JoinHandle<Vec<Delivery>>>,
 }
 
 /// A transaction that is to end, with its offsets.
 struct Due {
     transaction: Transaction,
     number: u64,
-    offsets: HashMap<usize, CommittableOffset>,
+    offsets: Offsets,
     /// Why it is aborted.
     error: Option<Error>,
 }
@@ -113,12 +96,18 @@ impl Committing {
         producer: &Producer,
         settings: TransactionSettings,
     ) -> Result<Arc<Committing>, Error> {
-        if !producer.is_transactional() {
+        let Some(timeout) = producer.transaction_timeout() else {
             return Err(TransactionError::NotTransactional.into());
+        };
+        if settings.commit_interval >= timeout {
+            let reason = "must be longer than the commit interval".to_owned();
+            return Err(Error::Config { name: "transaction.timeout.ms".into(), reason });
         }
-        let look = Arc::new(Notify::new());
-        let committing = Arc::new(Committing { settings, state: Mutex::default(), look });
-        tokio::spawn(Arc::clone(&committing).run(producer.clone()));
+        let runtime = Handle::current();
+        let (state, look) = (Mutex::default(), Arc::new(Notify::new()));
+        let committing = Arc::new(Committing { settings, state, look, runtime });
+        let running = Arc::clone(&committing).run(producer.clone());
+        committing.runtime.spawn(running);
         Ok(committing)
     }
 
@@ -126,28 +115,50 @@ impl Committing {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Does something under the lock, and wakes who waits for it afterwards.
+    fn with<T>(&self, act: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let result = act(&mut state);
+        let woken = match std::mem::take(&mut state.wakes) {
+            true => std::mem::take(&mut state.waiting),
+            false => Vec::new(),
+        };
+        drop(state);
+        woken.into_iter().for_each(Waker::wake);
+        result
+    }
+
     /// Takes something into the transaction that is open.
     pub fn take(self: &Arc<Self>, given: Given, waker: &Waker) -> Result<Taken, Error> {
-        let mut state = self.lock();
-        if state.is_open() && state.error.is_none() {
-            return self.submit(&mut state, given);
-        }
-        state.wait(waker);
-        state.error.clone().map_or(Ok(Taken::Wait(given)), Err)
+        self.with(|state| {
+            if let Some(error) = &state.error {
+                return Err(error.clone());
+            }
+            if state.is_open() {
+                return self.submit(state, given);
+            }
+            state.wait(waker);
+            Ok(Taken::Wait(given))
+        })
     }
 
     /// The same for whoever does not come back: it is taken into the transaction that is open next. Only
     /// after [`Self::poll_room`].
     pub fn take_later(self: &Arc<Self>, given: Given) -> Result<(), Error> {
-        let mut state = self.lock();
-        if let Some(error) = &state.error {
-            return Err(error.clone());
-        }
-        if state.is_open() {
-            return self.submit(&mut state, given).map(drop);
-        }
-        state.parked = Some(given);
-        Ok(())
+        self.with(|state| {
+            if let Some(error) = &state.error {
+                return Err(error.clone());
+            }
+            if state.is_open() {
+                return self.submit(state, given).map(drop);
+            }
+            if state.parked.is_some() {
+                let reason = "was given something that it was not ready for".to_owned();
+                return Err(state.stop(Error::Config { name: "the sink".into(), reason }));
+            }
+            state.parked = Some(given);
+            Ok(())
+        })
     }
 
     /// Waits until something can be taken.
@@ -163,24 +174,25 @@ impl Committing {
         Poll::Pending
     }
 
-    fn submit(self: &Arc<Self>, state: &mut State, given: Given) -> Result<Taken, Error> {
+    fn submit(self: &Arc<Self>, state: &mut State, mut given: Given) -> Result<Taken, Error> {
         let Some(transaction) = &state.open else { return Ok(Taken::Wait(given)) };
-        let Given { records, offsets } = given;
-        if offsets.iter().any(|offset| !offset.assignment().is_held()) {
-            return Ok(Taken::Gone);
+        match given.objection() {
+            None => {}
+            // Whoever has its partitions now does it.
+            Some(Objection::Gone) => {
+                tracing::debug!("what is left to other members is not produced");
+                given.offsets.clear();
+                return Ok(Taken::Gone);
+            }
+            Some(Objection::Because(reason)) => {
+                self.look.notify_one();
+                return Err(state.stop(TransactionError::Aborted(reason).into()));
+            }
         }
-        let is_late = |offset: &&CommittableOffset| {
-            offset.assignment().has_committed_behind(offset.position().offset)
-        };
-        if let Some(late) = offsets.iter().find(is_late) {
-            let (partition, offset) = (late.topic_partition().clone(), late.position().offset);
-            let reason = AbortReason::Order { partition, offset };
-            return Err(self.stop(state, TransactionError::Aborted(reason).into()));
-        }
-        state.records += records.len();
-        let mut records = records.into_iter();
-        let mut taken =
-            InTransaction { number: state.number, deliveries: SmallVec::new(), rest: None };
+        // One without records counts, too: what waits for its commit is bounded.
+        state.records += given.records.len().max(1);
+        let mut records = std::mem::take(&mut given.records).into_iter();
+        let mut taken = TakenIn { number: state.number, deliveries: SmallVec::new(), rest: None };
         let mut rest: Vec<OwnedProducerRecord> = Vec::new();
         for record in records.by_ref() {
             match transaction.try_send(&record) {
@@ -191,7 +203,8 @@ impl Committing {
                 }
                 Err(TrySendError::Failed(error)) => {
                     let error = transaction.failure().map_or(Error::Produce(error), Error::from);
-                    return Err(self.stop(state, error));
+                    self.look.notify_one();
+                    return Err(state.stop(error));
                 }
             }
         }
@@ -199,43 +212,40 @@ impl Committing {
         if !rest.is_empty() {
             // A stream that nobody polls must not keep the transaction open.
             state.is_sending = true;
-            let producer = transaction.producer().clone();
-            taken.rest = Some(tokio::spawn(Arc::clone(self).send_rest(producer, rest)));
+            let (producer, number) = (transaction.producer().clone(), transaction.number());
+            let sending = Arc::clone(self).send_rest(producer, number, rest);
+            taken.rest = Some(self.runtime.spawn(sending));
         }
-        for offset in offsets {
+        let mut has_to_look = false;
+        for offset in std::mem::take(&mut given.offsets) {
             if let Some(hub) = offset.assignment().hub() {
                 hub.tell_of_revocations(&self.look);
             }
-            keep(&mut state.offsets, offset);
+            // It was to be given up before this came.
+            has_to_look |= !offset.assignment().is_open();
+            state.offsets.keep(offset);
         }
         state.used = state.number;
         let is_first = state.since.is_none();
         if is_first {
             state.since = Some(Instant::now());
         }
-        if is_first || state.records >= self.settings.max_records {
+        if is_first || has_to_look || state.records >= self.settings.max_records {
             self.look.notify_one();
         }
         Ok(Taken::In(taken))
     }
 
-    /// Nothing goes on.
-    fn stop(&self, state: &mut State, error: Error) -> Error {
-        let error = state.error.get_or_insert(error).clone();
-        state.wake();
-        self.look.notify_one();
-        error
-    }
-
     async fn send_rest(
         self: Arc<Self>,
         producer: Producer,
+        transaction: u64,
         records: Vec<OwnedProducerRecord>,
     ) -> Vec<Delivery> {
         let mut failed = None;
         let mut deliveries = Vec::with_capacity(records.len());
         for record in records {
-            match producer.send(&record).await {
+            match producer.send_in(&record, Some(transaction)).await {
                 Ok(delivery) => deliveries.push(delivery),
                 Err(error) => {
                     failed = Some(error);
@@ -243,15 +253,14 @@ impl Committing {
                 }
             }
         }
-        let mut state = self.lock();
-        state.is_sending = false;
-        if let Some(error) = failed
-            && state.error.is_none()
-        {
-            let failure = state.open.as_ref().and_then(Transaction::failure);
-            state.error = Some(failure.map_or(Error::Produce(error), Error::from));
-        }
-        state.wake();
+        self.with(|state| {
+            state.is_sending = false;
+            if let Some(error) = failed {
+                let failure = state.open.as_ref().and_then(Transaction::failure);
+                state.stop(failure.map_or(Error::Produce(error), Error::from));
+            }
+            state.wakes = true;
+        });
         self.look.notify_one();
         deliveries
     }
@@ -310,31 +319,31 @@ impl Committing {
             if let Err(error) = commit(due.transaction, &due.offsets).await {
                 return self.fail(error);
             }
-            for offset in due.offsets.into_values() {
-                offset.assignment().note_committed_with_transaction(offset.position());
-            }
-            let mut state = self.lock();
-            state.committed = due.number;
-            state.wake();
+            due.offsets.note_committed();
+            self.with(|state| {
+                state.committed = due.number;
+                state.wakes = true;
+            });
         }
     }
 
     fn open(self: &Arc<Self>, transaction: Transaction) {
-        let mut state = self.lock();
-        state.number += 1;
-        state.records = 0;
-        state.open = Some(transaction);
-        if let Some(parked) = state.parked.take() {
-            // Whoever gave it hears of an error with the next that is given.
-            drop(self.submit(&mut state, parked));
-        }
-        state.wake();
+        self.with(|state| {
+            state.number += 1;
+            state.records = 0;
+            // Whoever waits for what is parked asks again.
+            state.is_due = false;
+            state.open = Some(transaction);
+            if let Some(parked) = state.parked.take() {
+                // Whoever gave it hears of an error with the next that is given.
+                drop(self.submit(state, parked));
+            }
+            state.wakes = true;
+        });
     }
 
     fn fail(&self, error: Error) {
-        let mut state = self.lock();
-        state.error.get_or_insert(error);
-        state.wake();
+        self.with(|state| state.stop(error));
     }
 
     async fn until_left(&self) {
@@ -382,8 +391,10 @@ impl State {
         }
     }
 
-    fn wake(&mut self) {
-        self.waiting.drain(..).for_each(Waker::wake);
+    /// Nothing goes on; the first reason counts.
+    fn stop(&mut self, error: Error) -> Error {
+        self.wakes = true;
+        self.error.get_or_insert(error).clone()
     }
 
     /// When the transaction that is open is to end; `None` while that depends on others.
@@ -395,14 +406,13 @@ impl State {
         // The rest of an envelope goes with it.
         let since = self.since.filter(|_| !self.is_sending)?;
         let is_full = self.records >= settings.max_records;
-        match self.is_due || is_full || self.has_to_give_up() {
+        match self.is_due || is_full || self.offsets.has_to_give_up() {
             true => Some(since),
             false => Some(since + settings.commit_interval),
         }
     }
 
     fn take_due(&mut self) -> Option<Due> {
-        self.is_due = false;
         self.since = None;
         let transaction = self.open.take()?;
         let left = self.is_left.then_some(Error::ConsumerClosed);
@@ -410,20 +420,63 @@ impl State {
         let (number, offsets) = (self.number, std::mem::take(&mut self.offsets));
         Some(Due { transaction, number, offsets, error })
     }
+}
 
-    /// Whether a partition that it has something of waits to be given up.
+impl Offsets {
+    fn keep(&mut self, offset: CommittableOffset) {
+        let key = Arc::as_ptr(offset.assignment()) as usize;
+        match self.0.get_mut(&key) {
+            Some(known) if known.position().offset > offset.position().offset => {}
+            Some(known) => *known = offset,
+            None => drop(self.0.insert(key, offset)),
+        }
+    }
+
+    /// Whether a partition of them waits to be given up.
     fn has_to_give_up(&self) -> bool {
-        self.offsets.values().any(|offset| !offset.assignment().is_open())
+        self.0.values().any(|offset| !offset.assignment().is_open())
+    }
+
+    /// Why they cannot be committed; `None` while they can.
+    fn objection(&self) -> Option<AbortReason> {
+        let of = |offset: &CommittableOffset| offset.topic_partition().clone();
+        let is_gone = |offset: &&CommittableOffset| !offset.assignment().is_held();
+        if let Some(gone) = self.0.values().find(is_gone) {
+            return Some(AbortReason::Revoked(of(gone)));
+        }
+        // The log went back meanwhile.
+        let past = self.0.values().find(|offset| !offset.is_of_now())?;
+        Some(AbortReason::Skipped(of(past)))
+    }
+
+    fn note_committed(mut self) {
+        for (_, offset) in self.0.drain() {
+            offset.assignment().note_committed_with_transaction(offset.position());
+        }
+    }
+
+    /// By the consumer whose group they are of.
+    fn by_hub(&self) -> Result<Vec<(Arc<Hub>, Entries)>, AbortReason> {
+        let mut by_hub: Vec<(Arc<Hub>, Entries)> = Vec::new();
+        for offset in self.0.values() {
+            let partition = offset.topic_partition().clone();
+            let Some(hub) = offset.assignment().hub() else {
+                return Err(AbortReason::Revoked(partition));
+            };
+            let metadata = offset.metadata().map(str::to_owned);
+            let entry = (partition, CommittedOffset { position: offset.position(), metadata });
+            match by_hub.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &hub)) {
+                Some((_, entries)) => entries.push(entry),
+                None => by_hub.push((hub, vec![entry])),
+            }
+        }
+        Ok(by_hub)
     }
 }
 
-/// Keeps the highest offset of each partition.
-fn keep(offsets: &mut HashMap<usize, CommittableOffset>, offset: CommittableOffset) {
-    let key = Arc::as_ptr(offset.assignment()) as usize;
-    match offsets.get_mut(&key) {
-        Some(known) if known.position().offset > offset.position().offset => {}
-        Some(known) => *known = offset,
-        None => drop(offsets.insert(key, offset)),
+impl Drop for Offsets {
+    fn drop(&mut self) {
+        self.0.values().for_each(|offset| offset.assignment().note_skipped());
     }
 }
 
@@ -431,46 +484,29 @@ fn keep(offsets: &mut HashMap<usize, CommittableOffset>, offset: CommittableOffs
 type Entries = Vec<(TopicPartition, CommittedOffset)>;
 
 /// Commits a transaction with these offsets.
-async fn commit(
-    transaction: Transaction,
-    offsets: &HashMap<usize, CommittableOffset>,
-) -> Result<(), Error> {
-    let mut by_hub: Vec<(Arc<Hub>, Entries)> = Vec::new();
-    for offset in offsets.values() {
-        let Some(hub) = offset.assignment().hub() else {
-            return give_up(transaction, offset).await;
-        };
-        let metadata = offset.metadata().map(str::to_owned);
-        let committed = CommittedOffset { position: offset.position(), metadata };
-        let entry = (offset.topic_partition().clone(), committed);
-        match by_hub.iter_mut().find(|(known, _)| Arc::ptr_eq(known, &hub)) {
-            Some((_, entries)) => entries.push(entry),
-            None => by_hub.push((hub, vec![entry])),
+async fn commit(transaction: Transaction, offsets: &Offsets) -> Result<(), Error> {
+    match add_offsets(&transaction, offsets).await {
+        Ok(()) => Ok(transaction.commit().await?),
+        Err(error) => {
+            drop(transaction.abort().await);
+            Err(error.into())
         }
     }
-    for (hub, entries) in by_hub {
+}
+
+async fn add_offsets(transaction: &Transaction, offsets: &Offsets) -> Result<(), TransactionError> {
+    for (hub, entries) in offsets.by_hub().map_err(TransactionError::Aborted)? {
         // Before it is looked whether the partitions are held: a member that loses one is another
         // generation's then, and refused.
         let group = hub.handle.group_metadata();
-        if let Some(gone) = offsets.values().find(|offset| !offset.assignment().is_held()) {
-            return give_up(transaction, gone).await;
+        if let Some(reason) = offsets.objection() {
+            return Err(TransactionError::Aborted(reason));
         }
-        let Some(group) = group else { continue };
-        if let Err(error) = transaction.send_offsets(entries, &group).await {
-            drop(transaction.abort().await);
-            return Err(error.into());
+        if let Some(group) = group {
+            transaction.send_offsets(entries, &group).await?;
         }
     }
-    if let Some(gone) = offsets.values().find(|offset| !offset.assignment().is_held()) {
-        return give_up(transaction, gone).await;
-    }
-    Ok(transaction.commit().await?)
-}
-
-/// Aborts a transaction with something of a partition that is gone.
-async fn give_up(transaction: Transaction, gone: &CommittableOffset) -> Result<(), Error> {
-    drop(transaction.abort().await);
-    Err(TransactionError::Aborted(AbortReason::Revoked(gone.topic_partition().clone())).into())
+    offsets.objection().map_or(Ok(()), |reason| Err(TransactionError::Aborted(reason)))
 }
 
 /// Whatever ends the task: nobody waits for it.
@@ -478,11 +514,10 @@ struct Finish<'a>(&'a Committing);
 
 impl Drop for Finish<'_> {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
-        state.open = None;
-        state.parked = None;
-        state.offsets.clear();
-        state.error.get_or_insert(Error::ConsumerClosed);
-        state.wake();
+        let left = self.0.with(|state| {
+            state.stop(Error::ConsumerClosed);
+            (state.open.take(), state.parked.take(), std::mem::take(&mut state.offsets))
+        });
+        drop(left);
     }
 }

@@ -12,7 +12,8 @@ use futures_sink::Sink;
 use smallvec::SmallVec;
 
 use super::TransactionSettings;
-use super::committing::{Committing, Given, InTransaction, Taken};
+use super::committing::{Committing, Taken};
+use super::given::{Given, TakenIn};
 use super::offsets::Transactional;
 use crate::core::produce::RecordMetadata;
 use crate::error::Error;
@@ -84,15 +85,16 @@ pub struct TransactionalFlow<St, C, E> {
     feed: Feed,
     /// What was not taken in yet.
     next: Option<(Given, C)>,
-    /// In order.
+    /// In order, and so many at most.
     under_way: VecDeque<Entry<C>>,
+    under_way_max: usize,
     error: Option<E>,
     is_over: bool,
 }
 
 struct Entry<C> {
     pass_through: C,
-    taken: InTransaction,
+    taken: TakenIn,
     metadata: SmallVec<[RecordMetadata; 1]>,
 }
 
@@ -114,6 +116,7 @@ where
             feed: Feed::new(producer, settings)?,
             next: None,
             under_way: VecDeque::new(),
+            under_way_max: settings.max_records,
             error: None,
             is_over: false,
         })
@@ -134,6 +137,10 @@ where
                         self.under_way.push_back(Entry { pass_through, taken, metadata });
                     }
                 }
+            }
+            if self.under_way.len() >= self.under_way_max {
+                // The oldest of them makes room, and is waited for.
+                return Poll::Pending;
             }
             let Some(envelopes) = &mut self.envelopes else { return Poll::Ready(Ok(())) };
             match ready!(envelopes.as_mut().poll_next(cx)) {
@@ -187,6 +194,10 @@ where
             return Poll::Ready(None);
         }
         let fed = this.poll_fed(cx);
+        if let Poll::Ready(Err(_)) = &fed {
+            // Nothing more is taken in.
+            this.envelopes = None;
+        }
         // What is committed is told, whatever became of the rest.
         let failed = match this.poll_done(cx) {
             Poll::Ready(Some(Ok(results))) => return Poll::Ready(Some(Ok(results))),
@@ -209,6 +220,8 @@ where
         };
         this.is_over = true;
         this.envelopes = None;
+        this.next = None;
+        this.under_way.clear();
         Poll::Ready(failed.map(Err))
     }
 }

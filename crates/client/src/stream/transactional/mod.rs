@@ -3,6 +3,7 @@
 
 mod committing;
 mod feed;
+mod given;
 mod offsets;
 
 use std::time::Duration;
@@ -105,15 +106,22 @@ fn committed_only(settings: impl Into<ConsumerSettings>) -> ConsumerSettings {
 /// [`TransactionError::is_fatal`](crate::TransactionError::is_fatal). Dropping it aborts what is not
 /// committed.
 ///
-/// Envelopes come in the order of each partition's records: an offset says that everything before it is
-/// done. One that comes after later ones of its partition are committed is an error
-/// ([`AbortReason::Order`](crate::AbortReason::Order)). An envelope of a partition that was given up
-/// is left to those who have it now, and counts as done.
+/// Envelopes come in the order of each partition's records, one for each record (or for several,
+/// [`Envelope::multi`] and [`TransactionalOffsetBatch`]), and all of a partition's to one sink: an offset says
+/// that everything before it is done. One that comes after later ones of its partition are committed is
+/// an error ([`AbortReason::Order`](crate::AbortReason::Order)); so is one behind an envelope that was given to
+/// a sink that failed or was dropped ([`AbortReason::Skipped`](crate::AbortReason::Skipped)): the source has to be
+/// begun again, too. An envelope of which all partitions were given up is left to those who have them now, and
+/// counts as done; one that has others, too, is an error ([`AbortReason::Revoked`](crate::AbortReason::Revoked)).
+///
+/// Offsets of partitions that are assigned by hand ([`Subscription::assignment`]) are of no member: nothing but
+/// the `transactional.id` keeps two programs from doing the same.
 ///
 /// Must be called within a tokio runtime.
 ///
 /// # Errors
-/// [`Error::Transaction`] where the producer has no `transactional.id`.
+/// [`Error::Transaction`] where the producer has no `transactional.id`, [`Error::Config`] where transactions would
+/// take longer than its `transaction.timeout.ms`.
 pub fn transactional_sink<C: Transactional>(
     producer: &Producer,
     settings: TransactionSettings,
@@ -122,7 +130,7 @@ pub fn transactional_sink<C: Transactional>(
 }
 
 /// As [`transactional_sink`], as a flow: results come in the order of the envelopes, once their
-/// transaction is committed. At the end of the stream what is left is committed; after an error of the
+/// transaction is committed; those of partitions that are others' by then have none. At the end of the stream what is left is committed; after an error of the
 /// stream, too, and then the error is given.
 ///
 /// # Errors

@@ -100,6 +100,9 @@ pub enum AbortReason {
     Closed,
     /// A partition that it has an offset of was given up: its records are another member's to work on.
     Revoked(TopicPartition),
+    /// Something that was read of this partition before is in no transaction that was committed: a stream has to
+    /// read it again before it goes on.
+    Skipped(TopicPartition),
     /// A stream's envelopes were out of order: this one's offset came after later ones of its partition were
     /// committed.
     Order {
@@ -118,7 +121,7 @@ impl AbortReason {
                 _ => error.is_retriable(),
             },
             AbortReason::Broker { code, .. } => is_settled_by_another(*code),
-            AbortReason::Revoked(_) => true,
+            AbortReason::Revoked(_) | AbortReason::Skipped(_) => true,
             AbortReason::Closed | AbortReason::Order { .. } => false,
         }
     }
@@ -149,6 +152,9 @@ impl fmt::Display for AbortReason {
             AbortReason::Closed => f.write_str("the producer was closed"),
             AbortReason::Revoked(partition) => {
                 write!(f, "{partition} was given up before it was committed")
+            }
+            AbortReason::Skipped(partition) => {
+                write!(f, "what was read of {partition} before was not committed")
             }
             AbortReason::Order { partition, offset } => {
                 write!(f, "offset {offset} of {partition} came after later ones were committed")

@@ -362,6 +362,19 @@ impl Sender {
         Ok(transactions.offsets_begun)
     }
 
+    /// Whether no transaction was begun after this one.
+    pub fn is_last_transaction(&self, number: u64) -> bool {
+        self.transactions.as_ref().is_some_and(|known| known.number == number)
+    }
+
+    /// Offsets that are of no member of the group any more, as its coordinator would say.
+    pub fn refuse_offsets(&mut self, number: u64, group: Arc<str>) {
+        if self.is_last_transaction(number) {
+            let (api, code) = (ApiKey::TXN_OFFSET_COMMIT, ErrorCode::ILLEGAL_GENERATION);
+            self.fail_transaction(AbortReason::Broker { api, about: group, code }, false);
+        }
+    }
+
     /// Whether as many offsets are committed with their transaction, if it is.
     pub fn has_offsets(&self, number: u64, count: u64) -> Result<bool, TransactionError> {
         if let Some(failure) = self.transaction_failure(number) {
@@ -433,6 +446,9 @@ impl Sender {
             TransactionAnswer::Lost(cause) => {
                 if let Some(transactions) = &mut self.transactions {
                     transactions.last_answer = Some(cause);
+                    // What comes late must not be taken for a part of the next one.
+                    transactions.needs_epoch |= transactions.protocol == Protocol::V1
+                        && request.api() == ApiKey::TXN_OFFSET_COMMIT;
                 }
                 return AskNext::OfAnother;
             }
