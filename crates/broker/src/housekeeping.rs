@@ -152,8 +152,8 @@ fn every_after(
     broker.spawn_until_stopped(async move {
         let mut pause = delay;
         loop {
-            tokio::time::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(1).max(1)))
-                .await;
+            let pause_ms = u64::try_from(pause).unwrap_or(1).max(1);
+            served.clock.sleep(Duration::from_millis(pause_ms)).await;
             let _turn = turn.lock().await;
             let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
             if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {

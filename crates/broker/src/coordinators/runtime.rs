@@ -264,7 +264,7 @@ where
             effects: Arc::clone(&self.effects),
             jobs: self.jobs.clone(),
             runtime: self.runtime.clone(),
-            clock: self.clock,
+            clock: self.clock.clone(),
             config: self.config,
         })
     }
@@ -294,7 +294,7 @@ where
                 if !still_led {
                     return;
                 }
-                let clock = coordinator.clock;
+                let clock = coordinator.clock.clone();
                 let wake_at = led.wake_at_ms.load(Ordering::Acquire);
                 if wake_at <= clock.monotonic_ms() {
                     led.with(|runner, now| runner.advance(now));
@@ -306,7 +306,7 @@ where
                 let wake = async {
                     match wake_at {
                         u64::MAX => std::future::pending().await,
-                        at => tokio::time::sleep_until(clock.instant(at).into()).await,
+                        at => clock.sleep_until(at).await,
                     }
                 };
                 tokio::select! {

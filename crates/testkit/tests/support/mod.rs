@@ -3,6 +3,8 @@
 // Each test file uses its own part of it.
 #![allow(dead_code)]
 
+pub mod transactions;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

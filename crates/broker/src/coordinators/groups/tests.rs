@@ -54,7 +54,7 @@ impl World {
             jobs: 1,
         };
         let image = Arc::new(MetadataImage::empty());
-        let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new());
+        let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new(None));
         groups.elected(Arc::clone(&partition), 0);
         let world = World { _dir: dir, _logs: logs, partition, groups };
         world.loaded().await;

@@ -294,13 +294,10 @@ impl World {
         let world = Arc::<AtomicU64>::default();
         let known = Arc::clone(&world);
         let initial = move || vec![known.load(Ordering::SeqCst) as i64];
-        let coordinator = Coordinator::new(
-            config,
-            Clock::new(),
-            Adder::default,
-            initial,
-            |_, effect| match effect {},
-        );
+        let coordinator =
+            Coordinator::new(config, Clock::new(None), Adder::default, initial, |_, effect| {
+                match effect {}
+            });
         World { _dir: dir, _logs: logs, hook, partition, coordinator, world }
     }
 
@@ -514,7 +511,7 @@ async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
     let mut found = load::Found::default();
     let looks = AtomicU64::new(0);
     let gone = || looks.fetch_add(1, Ordering::Relaxed) == 2;
-    let now = Clock::new().now();
+    let now = Clock::new(None).now();
     let next =
         load::replay_chunk(&mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, gone);
     assert_eq!(next, Ok(None));
@@ -579,7 +576,7 @@ async fn unknown_types_are_counted_and_left_alone() {
     let mut runner = Runner::with_proofs(Adder::default(), RunnerConfig::default());
     let (mut scratch, mut plain) = (crate::workspace::validation(), Vec::new());
     let mut found = load::Found::default();
-    let now = Clock::new().now();
+    let now = Clock::new(None).now();
     let next = load::replay_chunk(
         &mut runner,
         &chunk,
