@@ -20,7 +20,7 @@ use thalweg_wire::messages::register_broker_record::BrokerEndpoint;
 use thalweg_wire::messages::{
     AddPartitionsToTxnRequest, ApiVersionsRequest, ApiVersionsResponse, FetchRequest,
     ListOffsetsRequest, PartitionRecord, RegisterBrokerRecord, RequestHeader, ResponseHeader,
-    TopicRecord,
+    TopicRecord, WriteTxnMarkersRequest,
 };
 use thalweg_wire::{ApiKey, Message, Reader, Request, Uuid, Writer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -211,6 +211,7 @@ impl Peer {
             spoken::<ListOffsetsRequest>(),
             spoken::<ApiVersionsRequest>(),
             spoken::<AddPartitionsToTxnRequest>(),
+            spoken::<WriteTxnMarkersRequest>(),
         ];
         conversation.answer(&ApiVersionsResponse { api_keys, ..Default::default() }).await;
         conversation

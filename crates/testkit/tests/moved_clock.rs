@@ -10,10 +10,13 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::write_txn_markers_request::{
+    WritableTxnMarker, WritableTxnMarkerTopic,
+};
 use thalweg_wire::messages::*;
 
 use crate::support::transactions::{Clients, TIMEOUT_MS};
-use crate::support::{self, Data, producer_batch, segments_of, send};
+use crate::support::{self, Data, metric, producer_batch, producer_batch_at, segments_of, send};
 
 /// What must come comes within that.
 const WAIT: Duration = Duration::from_secs(60);
@@ -163,6 +166,16 @@ async fn a_transaction_that_is_open_for_too_long_is_aborted_and_its_id_expires()
     let mut producer = Producer::new(&broker).await;
     producer.produce().await;
     assert_eq!(producer.ends().await, [0, 1]);
+    assert_eq!(metric(&broker, "kafka_server_replicamanager_produceridcount"), 1);
+    let verified = "kafka_server_addpartitionstotxnmanager_verificationtimems_count";
+    assert_eq!(metric(&broker, verified), 1);
+    // A partition was loaded a moment ago.
+    let loads = "kafka_server_transactioncoordinatormetrics_partition_load_time";
+    let page = broker.metrics_text();
+    for name in ["max", "avg"] {
+        let line = page.lines().find_map(|line| line.strip_prefix(&format!("{loads}_{name} ")));
+        assert!(line.unwrap().parse::<f64>().unwrap() >= 0.0, "{name}");
+    }
     // The sweeps that this brings leave it alone.
     clock.advance(TIMEOUT / 3);
     assert_eq!((producer.ends().await, producer.state().await), ([0, 1], Ok("Ongoing".into())));
@@ -179,8 +192,23 @@ async fn a_transaction_that_is_open_for_too_long_is_aborted_and_its_id_expires()
     assert_eq!(producer.commit(4).await, ErrorCode::NONE);
     until([4, 4], async || producer.ends().await).await;
     until(Ok("CompleteCommit".into()), async || producer.state().await).await;
+    // All went well, and nothing to another broker.
+    for name in [
+        "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
+        "kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize",
+        "kafka_server_replicamanager_partitionswithlatetransactionscount",
+        "kafka_server_txnmarkerchannelmetrics_connection_count",
+        "kafka_server_txnmarkerchannelmetrics_connection_creation_total",
+        "kafka_server_txnmarkerchannelmetrics_connection_close_total",
+        "kafka_server_txnmarkerchannelmetrics_request_total",
+        "kafka_server_txnmarkerchannelmetrics_response_total",
+    ] {
+        assert_eq!(metric(&broker, name), 0, "{name}");
+    }
 
     clock.advance(ID_EXPIRATION);
+    // producer.id.expiration.ms is over, too.
+    until(0, async || metric(&broker, "kafka_server_replicamanager_produceridcount")).await;
     until(Err(ErrorCode::TRANSACTIONAL_ID_NOT_FOUND), async || producer.state().await).await;
     broker.shut_down().await;
 
@@ -198,6 +226,81 @@ async fn a_transaction_that_is_open_for_too_long_is_aborted_and_its_id_expires()
     producer.produce().await;
     clock.advance(TIMEOUT + Duration::from_millis(1));
     until([6, 6], async || producer.ends().await).await;
+    broker.shut_down().await;
+}
+
+/// What nobody coordinates is open until an operator ends it: it is counted, and logged once.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_that_are_open_for_longer_than_any_may_be_are_counted_and_found_once() {
+    const PARTITIONS: &str = "kafka_server_replicamanager_partitionswithlatetransactionscount";
+    const FOUND: &str = "thalweg_late_transactions_found_total";
+    let clock = TestClock::new();
+    let builder = TestBroker::builder().config("transaction.partition.verification.enable", false);
+    let broker = builder.clock(&clock).start().await;
+    let client = support::connect(&broker).await;
+    client.create("t", 2, &[]).await;
+    let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+    let machine_ms = || {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+        i64::try_from((since + clock.advanced()).as_millis()).unwrap()
+    };
+    let send_to = async |index: i32, producer_id: i64, timestamp: i64| {
+        let records = producer_batch_at(timestamp, producer_id, 0, 0, true);
+        let partition =
+            PartitionProduceData { index, records: Some(records.into()), ..Default::default() };
+        let request = ProduceRequest {
+            transactional_id: Some("gone".into()),
+            acks: -1,
+            timeout_ms: 10_000,
+            topic_data: vec![TopicProduceData {
+                name: "t".into(),
+                partition_data: vec![partition],
+                ..Default::default()
+            }],
+            ..Default::default()
+        };
+        let answer = send(&connection, &request, 11).await;
+        assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
+    };
+    let end = async |producer_id: i64| {
+        let topic = WritableTxnMarkerTopic {
+            name: "t".into(),
+            partition_indexes: vec![0],
+            ..Default::default()
+        };
+        let marker = WritableTxnMarker {
+            producer_id,
+            topics: vec![topic],
+            coordinator_epoch: 1,
+            ..Default::default()
+        };
+        let request = WriteTxnMarkersRequest { markers: vec![marker], ..Default::default() };
+        let answer = send(&connection, &request, 1).await;
+        assert_eq!(answer.markers[0].topics[0].partitions[0].error_code, ErrorCode::NONE);
+    };
+    let counts = async || (metric(&broker, PARTITIONS), metric(&broker, FOUND));
+
+    send_to(0, 7, machine_ms()).await;
+    send_to(0, 8, machine_ms()).await;
+    send_to(1, 9, machine_ms()).await;
+    // Five minutes more than the longest timeout, less what this test may take.
+    clock.advance(TIMEOUT + Duration::from_secs(60));
+    assert_eq!(counts().await, (0, 0));
+    clock.advance(Duration::from_secs(4 * 60));
+    until((2, 2), &counts).await;
+    // However often it is looked for them. With the oldest one gone the next one is.
+    for producer_id in [7, 8] {
+        clock.advance(Duration::from_secs(60));
+        end(producer_id).await;
+        clock.advance(Duration::from_secs(60));
+        let left = if producer_id == 7 { (2, 3) } else { (1, 3) };
+        until(left, &counts).await;
+    }
+    // Another one that begins, and is as late, is another one.
+    send_to(0, 10, machine_ms()).await;
+    assert_eq!(counts().await, (1, 3));
+    clock.advance(TIMEOUT * 2);
+    until((2, 4), &counts).await;
     broker.shut_down().await;
 }
 

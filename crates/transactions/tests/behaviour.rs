@@ -173,9 +173,13 @@ fn a_completion_that_cannot_be_written_is_written_again() {
     for error in [ErrorCode::NOT_ENOUGH_REPLICAS, ErrorCode::KAFKA_STORAGE_ERROR] {
         let mut world = at(TransactionState::PrepareCommit);
         world.memory.failures.extend([error, error]);
+        let to_retry = |world: &World| world.memory.runner.shard().completions_to_retry();
+        assert_eq!(to_retry(&world), 0);
         assert_eq!(world.mark_all(), 1);
         assert_eq!(world.describe("a"), "PrepareCommit 1000/1 60000 1000000");
+        assert_eq!(to_retry(&world), 1);
         world.memory.advance(1_000);
+        assert_eq!(to_retry(&world), 0);
         assert!(world.memory.failures.is_empty(), "it was tried twice");
         assert_eq!(world.describe("a"), "CompleteCommit 1000/1 60000 1000000");
     }

@@ -11,6 +11,7 @@
 
 mod batches;
 mod load;
+mod load_times;
 #[cfg(test)]
 mod tests;
 
@@ -33,6 +34,8 @@ use crate::partition::{AppendFailure, HighWatermarkListener, OwnAppend, Partitio
 use crate::pool::Pool;
 
 pub(crate) use batches::compressed_len;
+pub(crate) use load_times::LoadFigures;
+use load_times::LoadTimes;
 
 /// How long an append that found no room waits before it is tried again.
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
@@ -83,6 +86,7 @@ pub(crate) struct Coordinator<S: Shard> {
     led: RwLock<HashMap<i32, Arc<Led<S>>>>,
     /// Panics: those that took a partition down, and those of computations.
     panics: Arc<AtomicU64>,
+    load_times: Arc<LoadTimes>,
 }
 
 /// One partition that this broker coordinates.
@@ -94,6 +98,7 @@ struct Led<S: Shard> {
     /// It moved away, or another one took its place: a load that is under way ends.
     gone: AtomicBool,
     panics: Arc<AtomicU64>,
+    load_times: Arc<LoadTimes>,
     /// When the timer task has to wake, on the monotonic clock; `u64::MAX` for never.
     wake_at_ms: AtomicU64,
     wake_changed: Notify,
@@ -186,12 +191,18 @@ where
             clock,
             led: RwLock::default(),
             panics: Arc::default(),
+            load_times: Arc::default(),
         })
     }
 
     /// Panics: those that took a partition down, and those of computations.
     pub(crate) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
+    }
+
+    /// How long loads took of late.
+    pub(crate) fn load_figures(&self) -> LoadFigures {
+        self.load_times.figures(self.clock.monotonic_ms())
     }
 
     /// This broker became the leader of a partition: loads it in the background.
@@ -256,6 +267,7 @@ where
             }),
             gone: AtomicBool::new(false),
             panics: Arc::clone(&self.panics),
+            load_times: Arc::clone(&self.load_times),
             wake_at_ms: AtomicU64::new(u64::MAX),
             wake_changed: Notify::new(),
             reload: Notify::new(),

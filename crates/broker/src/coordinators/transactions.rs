@@ -16,7 +16,7 @@ use thalweg_transactions::{
 };
 use thalweg_wire::ErrorCode;
 
-use super::runtime::{Coordinator, RuntimeConfig, Source, Submitted};
+use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Source, Submitted};
 use crate::broker::Broker;
 use crate::clock::Clock;
 use crate::partition::Partition;
@@ -90,6 +90,18 @@ impl TransactionCoordinator {
     /// Panics that took a shard down.
     pub(crate) fn panics(&self) -> u64 {
         self.coordinator.panics()
+    }
+
+    /// How long loads of partitions took of late.
+    pub(crate) fn load_figures(&self) -> LoadFigures {
+        self.coordinator.load_figures()
+    }
+
+    /// Transactions whose completion could not be written, and is written again.
+    pub(crate) fn completions_to_retry(&self) -> usize {
+        let mut count = 0;
+        self.coordinator.each_shard(|_, shard| count += shard.completions_to_retry());
+        count
     }
 
     /// This broker leads a partition of the topic from now on.

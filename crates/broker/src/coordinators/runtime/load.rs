@@ -59,8 +59,9 @@ where
     match reason {
         None => {
             led.install(runner);
+            let ms = started.elapsed().as_millis() as u64;
+            led.load_times.add(ms, led.clock.monotonic_ms());
             if found.records > 0 {
-                let ms = started.elapsed().as_millis() as u64;
                 tracing::info!(%topic, partition, records = found.records, ms,
                     "coordinator state loaded");
             }
