@@ -218,7 +218,7 @@ impl Shard for Adder {
         waiting.for_each(|token| out.complete(token, Err(error)));
     }
 
-    fn commit(&mut self, _: i64) {}
+    fn commit(&mut self, _: i64, _: Now, _: &mut Outcome<Self>) {}
 
     fn revert(&mut self, offset: i64, _: ErrorCode, _: Now, _: &mut Outcome<Self>) {
         while let Some((_, before)) = self.undo.pop_if(|(at, _)| *at >= offset) {
