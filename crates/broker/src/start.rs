@@ -316,6 +316,7 @@ fn broker_of(
             },
             compression: offsets_compression(&config),
             jobs: usize::try_from(config.group_background_threads()).unwrap_or(1).max(1),
+            serves_partial_loads: false,
         },
         clock.clone(),
     );

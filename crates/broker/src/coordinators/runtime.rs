@@ -71,6 +71,9 @@ pub(crate) struct RuntimeConfig {
     /// Computations of shards that run at a time; more wait their turn. How many can wait is the
     /// shards' to bound: a group has at most one of each kind.
     pub(crate) jobs: usize,
+    /// Whether a load ends at what cannot be read, and what stands before that is served. Otherwise the partition has no
+    /// coordinator then.
+    pub(crate) serves_partial_loads: bool,
 }
 
 /// The partitions of one coordinator that this broker leads.

@@ -60,6 +60,8 @@ impl TransactionCoordinator {
             // As Kafka's coordinator does.
             compression: CompressionSpec::NONE,
             jobs: 1,
+            // As in Kafka, so that one record does not end the transactions of a fiftieth of all ids.
+            serves_partial_loads: true,
         };
         let config = Arc::new(ArcSwap::from_pointee(config_of(config, image)));
         let ids = Arc::clone(producer_ids);

@@ -52,6 +52,7 @@ impl World {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
             jobs: 1,
+            serves_partial_loads: false,
         };
         let image = Arc::new(MetadataImage::empty());
         let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new(None));
