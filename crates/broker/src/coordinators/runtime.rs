@@ -42,6 +42,33 @@ const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// How long a partition whose coordinator panicked waits before it is loaded again.
 const RELOAD_BACKOFF: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 1000 });
 
+/// A shard that any thread can drive.
+pub(crate) trait Driven:
+    Shard<
+        Request: Send,
+        Response: Send + 'static,
+        Record: Send,
+        TimerKey: Send,
+        Then: Send,
+        Effect: Send,
+    > + Send
+    + 'static
+{
+}
+
+impl<S> Driven for S where
+    S: Shard<
+            Request: Send,
+            Response: Send + 'static,
+            Record: Send,
+            TimerKey: Send,
+            Then: Send,
+            Effect: Send,
+        > + Send
+        + 'static
+{
+}
+
 /// A runner whose transactional appends come with what the log has to be shown.
 type Runner<S> = thalweg_coordinator::Runner<S, TransactionCheck>;
 
@@ -160,16 +187,7 @@ impl<R> Submitted<R> {
     }
 }
 
-impl<S> Coordinator<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> Coordinator<S> {
     /// A coordinator that leads nothing yet; on a thread of its runtime.
     ///
     /// `initial` says everything that is so. It is asked under the lock of a partition whose shard has
@@ -427,16 +445,7 @@ where
     }
 }
 
-impl<S> Source<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> Source<S> {
     /// The leader epoch in which the runner coordinates; `None` if it does not any more.
     pub(crate) fn coordinator_epoch(&self) -> Option<i32> {
         let led = self.led.upgrade().filter(|led| !led.is_gone())?;
@@ -473,16 +482,7 @@ impl<S: Shard> State<S> {
     }
 }
 
-impl<S> Led<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> Led<S> {
     /// Does what may change the runner. A panic takes the partition down: the runner may be half
     /// changed, and an append may be lost between it and the log.
     fn guarded(&self, act: impl FnOnce()) {
@@ -819,16 +819,7 @@ where
 }
 
 /// Hears when other replicas have what was appended here: answers wait for that.
-impl<S> HighWatermarkListener for Led<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> HighWatermarkListener for Led<S> {
     fn high_watermark_raised(&self) {
         let Some(led) = self.me.upgrade() else { return };
         if let Some(committed) = led.committed() {
@@ -838,16 +829,7 @@ where
 }
 
 /// Hears of appends that had to wait for the disk; the token is the append's id.
-impl<S> AppendWaiter for Led<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> AppendWaiter for Led<S> {
     fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
         // Whoever put the append on its way held it.
         let Some(led) = self.me.upgrade() else { return };

@@ -12,7 +12,7 @@ use thalweg_records::batch::{BatchView, Compression};
 use thalweg_records::record::{self, RecordContext};
 use thalweg_records::validate::Scratch;
 
-use super::{Led, Runner};
+use super::{Driven, Led, Runner};
 use crate::workspace;
 
 /// Bytes of the log that are read at a time.
@@ -29,16 +29,7 @@ pub(super) struct Found {
 }
 
 /// Replays the partition's log into `runner` and lets it take requests.
-pub(super) fn load<S>(led: &Arc<Led<S>>, mut runner: Runner<S>)
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+pub(super) fn load<S: Driven>(led: &Arc<Led<S>>, mut runner: Runner<S>) {
     let started = std::time::Instant::now();
     let (topic, partition) = (&led.partition.topic, led.partition.index);
     let mut found = Found::default();
