@@ -139,15 +139,25 @@ impl TransactionCoordinator {
         transactional_id: &str,
         request: TransactionRequest,
     ) -> TransactionResponse {
+        self.begin(partitions, transactional_id, request).answer().await
+    }
+
+    /// The same, for whoever asks for more before the answer is waited for.
+    pub(crate) fn begin(
+        &self,
+        partitions: usize,
+        transactional_id: &str,
+        request: TransactionRequest,
+    ) -> Begun {
         let gone = <TransactionShard as thalweg_coordinator::Shard>::refuse(
             &request,
             ErrorCode::NOT_COORDINATOR,
         );
         if partitions == 0 {
-            return gone;
+            return Begun { answer: None, gone };
         }
         let index = partition_for(transactional_id, u32::try_from(partitions).unwrap_or(u32::MAX));
-        self.coordinator.submit(index, request).wait().await.unwrap_or(gone)
+        Begun { answer: Some(self.coordinator.submit(index, request)), gone }
     }
 
     /// Asks every shard led here.
@@ -157,5 +167,21 @@ impl TransactionCoordinator {
     ) -> Vec<Submitted<TransactionResponse>> {
         let partitions = self.coordinator.partitions().into_iter();
         partitions.map(|index| self.coordinator.submit(index, request.clone())).collect()
+    }
+}
+
+/// A request to a shard, whose answer is there or will come.
+pub(crate) struct Begun {
+    answer: Option<Submitted<TransactionResponse>>,
+    /// The answer if nobody coordinates the id here, or stops to.
+    gone: TransactionResponse,
+}
+
+impl Begun {
+    pub(crate) async fn answer(self) -> TransactionResponse {
+        match self.answer {
+            Some(answer) => answer.wait().await.unwrap_or(self.gone),
+            None => self.gone,
+        }
     }
 }

@@ -8,8 +8,7 @@ use thalweg_wire::messages::write_txn_markers_response::{
     WritableTxnMarkerPartitionResult, WritableTxnMarkerResult, WritableTxnMarkerTopicResult,
 };
 use thalweg_wire::messages::{
-    AddPartitionsToTxnRequest, DescribeTransactionsRequest, EndTxnRequest, FindCoordinatorRequest,
-    InitProducerIdRequest, WriteTxnMarkersRequest,
+    AddPartitionsToTxnRequest, DescribeTransactionsRequest, EndTxnRequest, WriteTxnMarkersRequest,
 };
 
 use super::*;
@@ -39,7 +38,8 @@ impl World {
         ];
         let node = Node::start(&configs).await;
         let mut client = node.connect().await;
-        let producer = soon("a producer id", producer(&mut client)).await;
+        let (id, epoch) = testing::init_producer(&mut client, ID).await;
+        let producer = Producer { id, epoch };
         // From here on the controller, which does not know of these, has nothing to say.
         let mut records = vec![first.record(), second.record(), testing::topic("t", TOPIC)];
         let led = |index| testing::partition(TOPIC, index, 2, 0, &[2, 3]).into();
@@ -117,31 +117,6 @@ impl World {
             ..Default::default()
         };
         WriteTxnMarkersResponse { markers: vec![marker], ..Default::default() }
-    }
-}
-
-async fn producer(client: &mut Outgoing) -> Producer {
-    let find = FindCoordinatorRequest {
-        key_type: 1,
-        coordinator_keys: vec![ID.into()],
-        ..Default::default()
-    };
-    while client.call(&find).await.unwrap().coordinators[0].error_code.is_err() {
-        tokio::task::yield_now().await;
-    }
-    let init = InitProducerIdRequest {
-        transactional_id: Some(ID.into()),
-        transaction_timeout_ms: 60_000,
-        producer_id: -1,
-        producer_epoch: -1,
-        ..Default::default()
-    };
-    loop {
-        let answer = client.call(&init).await.unwrap();
-        if answer.error_code.is_ok() {
-            return Producer { id: answer.producer_id, epoch: answer.producer_epoch };
-        }
-        tokio::task::yield_now().await;
     }
 }
 
