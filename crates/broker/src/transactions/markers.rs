@@ -220,22 +220,22 @@ impl Pending {
         });
     }
 
-    /// As it stands in the request; `None` if somebody else coordinates.
-    fn to_marker(&self) -> Option<WritableTxnMarker> {
+    /// As it stands in the request of a coordinator of that epoch.
+    fn to_marker(&self, coordinator_epoch: i32) -> WritableTxnMarker {
         let topics = self.partitions.topics().map(|(name, indices)| WritableTxnMarkerTopic {
             name: name.to_string(),
             partition_indexes: indices.iter().copied().collect(),
             ..Default::default()
         });
-        Some(WritableTxnMarker {
+        WritableTxnMarker {
             producer_id: self.marker.producer.id,
             producer_epoch: self.marker.producer.epoch,
             transaction_result: self.marker.commit,
             topics: topics.collect(),
-            coordinator_epoch: self.source.coordinator_epoch()?,
+            coordinator_epoch,
             transaction_version: i8::try_from(self.marker.version.level()).unwrap_or(0),
             ..Default::default()
-        })
+        }
     }
 }
 

@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_wire::messages::write_txn_markers_request::WritableTxnMarker;
 use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use tokio::sync::Notify;
 
@@ -122,17 +121,16 @@ impl Leader {
 
     /// Sends markers in one request, and tells their transactions what became of them.
     async fn send(&self, channel: &mut Channel, all: Vec<Pending>) {
-        let (mut all, markers): (Vec<(Pending, i32)>, Vec<WritableTxnMarker>) = all
-            .into_iter()
-            .filter_map(|pending| {
-                let marker = pending.to_marker()?;
-                Some(((pending, marker.coordinator_epoch), marker))
-            })
-            .unzip();
+        let (broker, id) = (Arc::clone(&channel.broker), channel.id);
+        // Where somebody else coordinates, that one sees to it.
+        let epoch = |pending: &Pending| pending.source.coordinator_epoch();
+        let mut all: Vec<(Pending, i32)> =
+            all.into_iter().filter_map(|it| epoch(&it).map(|epoch| (it, epoch))).collect();
+        self.pass_on_moved(&broker, id, &mut all);
         if all.is_empty() {
             return;
         }
-        let (broker, id) = (Arc::clone(&channel.broker), channel.id);
+        let markers = all.iter().map(|(pending, epoch)| pending.to_marker(*epoch)).collect();
         let request = WriteTxnMarkersRequest { markers, ..Default::default() };
         let answer = if id == broker.node_id {
             // A leader that is here no more answers at once.
