@@ -124,7 +124,7 @@ impl Broker {
         let settings = Settings::new(parts.config.clone());
         let shared = Arc::new(Shared {
             node_id: parts.config.node_id(),
-            clock: parts.clock,
+            clock: parts.clock.clone(),
             image: ArcSwap::new(parts.image),
             lag_time_max_ms: u64::try_from(parts.config.replica_lag_time_max_ms()).unwrap_or(0),
             isr_changes: IsrChanges::default(),

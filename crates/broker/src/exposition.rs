@@ -1,6 +1,8 @@
 //! What `/metrics` shows: Prometheus' text format, under names that map one to one to Kafka's
 //! MBeans.
 
+mod transactions;
+
 use std::fmt::Write as _;
 
 use thalweg_groups::{DurationHistogram, TriggerKind};
@@ -30,14 +32,19 @@ impl Page {
 
     /// Durations, in seconds.
     fn histogram(&mut self, name: &str, help: &str, durations: &DurationHistogram) {
-        let seconds = |ms: u64| ms as f64 / 1_000.0;
+        self.histogram_in(name, help, durations, 1_000.0);
+    }
+
+    /// Durations, in so many milliseconds.
+    fn histogram_in(&mut self, name: &str, help: &str, durations: &DurationHistogram, unit: f64) {
+        let units = |ms: u64| ms as f64 / unit;
         self.family(name, "histogram", help);
         let bucket = format!("{name}_bucket");
         for (bound_ms, count) in durations.cumulative() {
-            self.value(&bucket, &format!("{{le=\"{}\"}}", seconds(bound_ms)), count);
+            self.value(&bucket, &format!("{{le=\"{}\"}}", units(bound_ms)), count);
         }
         self.value(&bucket, "{le=\"+Inf\"}", durations.count());
-        self.value(&format!("{name}_sum"), "", seconds(durations.sum_ms()));
+        self.value(&format!("{name}_sum"), "", units(durations.sum_ms()));
         self.value(&format!("{name}_count"), "", durations.count());
     }
 }
@@ -203,16 +210,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Produce requests that waited, at most 10 ms, for this broker to be elected: it followed in sync.",
         metrics.produces_early.get(),
     );
-    page.counter(
-        "thalweg_transaction_markers_total",
-        "Ends of transactions that were written into partitions led here.",
-        metrics.transaction_markers.get(),
-    );
-    page.counter(
-        "kafka_server_addpartitionstotxnmanager_verificationfailure_total",
-        "Partitions that a transaction's coordinator did not confirm.",
-        broker.transactions.failures(),
-    );
+    transactions::expose(&mut page, broker);
     page.counter(
         "thalweg_leader_hints_total",
         "Answers to clients' Produce and Fetch that named the leader to be asked instead (KIP-951).",
@@ -352,6 +350,14 @@ pub(crate) fn text(broker: &Broker) -> String {
     cleaner(&mut page, broker);
     page.gauge("thalweg_log_open_files", "Log files held open.", broker.logs.open_files());
     let (groups, done) = broker.groups.counts();
+    let loads = broker.groups.load_figures();
+    for (name, ms) in [("max", loads.max_ms), ("avg", loads.average_ms)] {
+        page.gauge(
+            &format!("kafka_coordinator_group_partition_load_time_{name}"),
+            "Milliseconds that loads of partitions of __consumer_offsets took in the last minute.",
+            ms,
+        );
+    }
     page.family(
         "kafka_coordinator_group_groupmetadatamanager_numgroups",
         "gauge",

@@ -13,6 +13,7 @@ use tokio::task::JoinHandle;
 
 use crate::broker::Broker;
 use crate::kraft::Controller;
+use crate::transactions::LATE_CHECK_MS;
 
 /// Rolls and flushes of one log directory that run at a time.
 const JOBS_PER_DIR: usize = 4;
@@ -152,8 +153,8 @@ fn every_after(
     broker.spawn_until_stopped(async move {
         let mut pause = delay;
         loop {
-            tokio::time::sleep(Duration::from_millis(u64::try_from(pause).unwrap_or(1).max(1)))
-                .await;
+            let pause_ms = u64::try_from(pause).unwrap_or(1).max(1);
+            served.clock.sleep(Duration::from_millis(pause_ms)).await;
             let _turn = turn.lock().await;
             let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
             if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
@@ -231,6 +232,10 @@ fn check_lag(broker: &Broker) {
     }
 }
 
+fn report_late(broker: &Broker) {
+    broker.transactions.late.report(broker);
+}
+
 async fn keep_producer_ids(broker: Arc<Broker>) {
     broker.producer_ids.keep(&broker).await;
 }
@@ -247,6 +252,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         broker.spawn_until_stopped(crate::replication::ask_for_isrs(Arc::clone(broker))),
         broker.spawn_until_stopped(crate::replication::take_over_stuck(Arc::clone(broker))),
         every_after(lag(broker), broker, Arc::default(), lag, check_lag),
+        every_after(LATE_CHECK_MS, broker, Arc::default(), |_| LATE_CHECK_MS, report_late),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),
         broker.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),

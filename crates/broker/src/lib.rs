@@ -46,6 +46,7 @@ mod view;
 mod wait;
 mod workspace;
 
+pub use clock::TestClock;
 pub use loggers::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
 pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use thalweg_metadata::config;
@@ -67,6 +68,8 @@ pub struct Hooks {
     /// that use them up.
     #[doc(hidden)]
     pub fetch_memory: Option<usize>,
+    /// The clock that a test moves, instead of the machine's.
+    pub clock: Option<TestClock>,
     /// The levels of the process's log, for clients that ask for them or change them
     /// (`kafka-configs --entity-type broker-loggers`). Without it there are no loggers.
     pub log_levels: Option<std::sync::Arc<dyn LogLevels>>,

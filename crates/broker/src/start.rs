@@ -171,7 +171,7 @@ fn start_cleaner(broker: &Broker) {
         tracing::warn!("log.cleaner.enable is false: compacted topics keep every record");
         return;
     }
-    let clock = broker.clock;
+    let clock = broker.clock.clone();
     broker.logs.start_cleaner(Arc::new(move || clock.wall_ms()));
 }
 
@@ -189,9 +189,9 @@ struct OpenedLogs {
 fn open_logs(
     config: &BrokerConfig,
     disk: thalweg_log::Disk,
+    clock: Clock,
     cluster_id: String,
 ) -> Result<OpenedLogs, StartError> {
-    let clock = Clock::new();
     let now = clock.wall_ms();
     let defaults = TopicConfig::new(config, &Properties::new())?;
     let (dirs, metadata_dir) = directories(config);
@@ -316,12 +316,13 @@ fn broker_of(
             },
             compression: offsets_compression(&config),
             jobs: usize::try_from(config.group_background_threads()).unwrap_or(1).max(1),
+            serves_partial_loads: false,
         },
-        clock,
+        clock.clone(),
     );
     let metadata_directory = logs.metadata_dir().id();
     let producer_ids = Arc::default();
-    let coordinated = TransactionCoordinator::new(&config, &image, &producer_ids, clock);
+    let coordinated = TransactionCoordinator::new(&config, &image, &producer_ids, clock.clone());
     let broker = Broker::new(Parts {
         cluster_id: report.cluster_id.clone(),
         metadata_directory,
@@ -353,8 +354,8 @@ fn embedded(
     crate::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
     let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
         .unwrap_or_else(|| Random::new().uuid().to_string());
-    let opened = open_logs(&config, hooks.disk, cluster_id)?;
-    let clock = opened.clock;
+    let clock = Clock::new(hooks.clock);
+    let opened = open_logs(&config, hooks.disk, clock.clone(), cluster_id)?;
     let dir = opened.logs.metadata_dir();
     let owner = Owner {
         node_id: config.node_id(),
@@ -466,7 +467,8 @@ fn open_joined(
     quorum: QuorumConfig,
     cluster: &Cluster,
 ) -> Result<Joining, StartError> {
-    let opened = open_logs(&config, hooks.disk, cluster.id.clone())?;
+    let clock = Clock::new(hooks.clock);
+    let opened = open_logs(&config, hooks.disk, clock, cluster.id.clone())?;
     let dir = opened.logs.metadata_dir();
     let (log_config, retention) = metadata_log_config(&config);
     let now = opened.clock.wall_ms();
@@ -479,13 +481,13 @@ fn open_joined(
         quorum,
         log,
         Arc::clone(&publication) as Arc<dyn MetadataPublisher>,
-        opened.clock,
+        opened.clock.clone(),
     );
     let joining = registration_of(&config, &opened, listeners);
     let report = Arc::clone(&opened.report);
     let settings = membership::lifecycle_settings(&config, joining.registration());
     let cordoned = membership::cordoned(&opened.logs, &config, &image);
-    let life = Life::new(settings, cordoned, opened.clock);
+    let life = Life::new(settings, cordoned, opened.clock.clone());
     let timeouts = membership::timeouts(&config);
     let (status, versions) = (observer.status(), &cluster.versions);
     let remote = RemoteController::new(status, life, config.node_id(), timeouts, versions);

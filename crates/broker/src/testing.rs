@@ -19,8 +19,8 @@ use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::register_broker_record::BrokerEndpoint;
 use thalweg_wire::messages::{
     AddPartitionsToTxnRequest, ApiVersionsRequest, ApiVersionsResponse, FetchRequest,
-    ListOffsetsRequest, PartitionRecord, RegisterBrokerRecord, RequestHeader, ResponseHeader,
-    TopicRecord,
+    FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest, PartitionRecord,
+    RegisterBrokerRecord, RequestHeader, ResponseHeader, TopicRecord, WriteTxnMarkersRequest,
 };
 use thalweg_wire::{ApiKey, Message, Reader, Request, Uuid, Writer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -134,6 +134,32 @@ impl Node {
     }
 }
 
+/// The producer of a transactional id that is new, by its id and epoch.
+pub(crate) async fn init_producer(client: &mut Outgoing, id: &str) -> (i64, i16) {
+    let find = FindCoordinatorRequest {
+        key_type: 1,
+        coordinator_keys: vec![id.into()],
+        ..Default::default()
+    };
+    while soon("an answer", client.call(&find)).await.unwrap().coordinators[0].error_code.is_err() {
+        tokio::task::yield_now().await;
+    }
+    let init = InitProducerIdRequest {
+        transactional_id: Some(id.into()),
+        transaction_timeout_ms: 60_000,
+        producer_id: -1,
+        producer_epoch: -1,
+        ..Default::default()
+    };
+    loop {
+        let answer = soon("an answer", client.call(&init)).await.unwrap();
+        if answer.error_code.is_ok() {
+            return (answer.producer_id, answer.producer_epoch);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
 /// A topic.
 pub(crate) fn topic(name: &str, topic_id: Uuid) -> MetadataRecord {
     TopicRecord { name: name.into(), topic_id, ..TopicRecord::default() }.into()
@@ -211,6 +237,7 @@ impl Peer {
             spoken::<ListOffsetsRequest>(),
             spoken::<ApiVersionsRequest>(),
             spoken::<AddPartitionsToTxnRequest>(),
+            spoken::<WriteTxnMarkersRequest>(),
         ];
         conversation.answer(&ApiVersionsResponse { api_keys, ..Default::default() }).await;
         conversation

@@ -585,7 +585,9 @@ impl<S: Shard, P> Runner<S, P> {
 
     /// Lets out what is committed.
     fn release(&mut self, now: Now) {
-        self.shard.commit(self.committed);
+        let mut out = Outcome::default();
+        self.shard.commit(self.committed, now, &mut out);
+        self.absorb(out, None, now);
         while self.waiting.front().is_some_and(|w| w.needs <= self.committed) {
             let Some(entry) = self.waiting.pop_front() else { return };
             self.given_up = self.given_up.saturating_sub(1);

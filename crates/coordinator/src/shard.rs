@@ -260,8 +260,9 @@ pub trait Shard {
     /// The partition moves away: answer everything that is parked with `error`.
     fn unloaded(&mut self, error: ErrorCode, out: &mut Outcome<Self>);
 
-    /// Everything below `offset` is committed.
-    fn commit(&mut self, offset: i64);
+    /// Everything below `offset` is committed. Who waits for what a load has brought, of which nobody hears by
+    /// [`resume`](Shard::resume), goes on.
+    fn commit(&mut self, offset: i64, now: Now, out: &mut Outcome<Self>);
 
     /// Records at and above `offset` never made it: take them back, and answer what was parked on
     /// state that they had created with `error`, the log's own.

@@ -168,7 +168,7 @@ impl Shard for Adder {
         }
     }
 
-    fn commit(&mut self, offset: i64) {
+    fn commit(&mut self, offset: i64, _: Now, _: &mut Outcome<Self>) {
         self.undo.forget_below(offset);
     }
 

@@ -498,6 +498,7 @@ impl Log {
             rest = &rest[batch.total_len()..];
         }
         writer.producers.map_end_offset = writer.end_offset;
+        self.publish_producer_count(writer);
         if writer.producers.has_transactions() {
             self.publish_transactions(writer);
         }

@@ -459,6 +459,7 @@ impl Log {
             self.store_log_start(start);
             self.store_high_watermark(offset);
             self.recovery_point.store(offset, Ordering::Release);
+            self.publish_producer_count(&writer);
             self.publish_transactions(&writer);
             self.publish_end(&writer);
         }
@@ -469,7 +470,10 @@ impl Log {
     /// Forgets producers that were silent for `producer.id.expiration.ms`, and verifications that began before that.
     pub fn expire_producers(&self, now_ms: i64) -> usize {
         let expiration = self.home().dir.producer_expiration_ms();
-        self.writer().producers.expire(now_ms, expiration)
+        let mut writer = self.writer();
+        let expired = writer.producers.expire(now_ms, expiration);
+        self.publish_producer_count(&writer);
+        expired
     }
 }
 

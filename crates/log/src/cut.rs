@@ -161,6 +161,7 @@ impl Log {
                 Producers::Reloaded(producers) => writer.producers = producers,
             }
             writer.producers.on_high_watermark(self.high_watermark());
+            self.publish_producer_count(&writer);
             self.publish_transactions(&writer);
             truncated
         });

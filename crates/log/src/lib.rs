@@ -80,7 +80,7 @@ pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
 pub use future::{CopyStep, MoveError, can_be_future};
 pub use housekeeping::DirLogs;
 pub use load::LoadStats;
-pub use log::{ActiveProducer, DecidedListener, Log, LogOffsets};
+pub use log::{ActiveProducer, DecidedListener, Log, LogOffsets, OpenTransaction};
 pub use manager::{DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs};
 pub use meta_properties::MetaProperties;
 pub use metrics::{Counter, Metrics};

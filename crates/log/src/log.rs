@@ -18,7 +18,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -64,6 +64,25 @@ pub struct LogOffsets {
     pub last_stable_offset: i64,
     /// The offset the next record will get.
     pub log_end_offset: i64,
+}
+
+/// A transaction that is open in a partition. -1 stands for "none", as in Kafka.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenTransaction {
+    /// Its producer's id.
+    pub producer_id: i64,
+    /// Its producer's epoch.
+    pub producer_epoch: i16,
+    /// Epoch of the coordinator that ended its producer's last transaction.
+    pub coordinator_epoch: i32,
+    /// Where it begins.
+    pub first_offset: i64,
+    /// Timestamp of its producer's last batch.
+    pub last_timestamp: i64,
+}
+
+fn open_txn_timestamp(producers: &ProducerState) -> i64 {
+    producers.oldest_open().map_or(-1, |(_, _, producer)| producer.last_timestamp)
 }
 
 /// One producer as a log remembers it. -1 stands for "none", as in Kafka.
@@ -160,6 +179,10 @@ pub struct Log {
     /// Segments below this are closed and wait for their flush.
     pub(crate) flush_wanted: AtomicI64,
     has_transactions: AtomicBool,
+    /// Of the last batch of the producer whose open transaction began first; -1 while none is open.
+    open_txn_timestamp: AtomicI64,
+    /// How many producers the log remembers.
+    producer_count: AtomicUsize,
     /// Who hears of it when these are looked at late.
     decided: Mutex<Option<Weak<dyn DecidedListener>>>,
     /// The high watermark has risen, and the transactions below it have not been looked at.
@@ -201,6 +224,8 @@ impl Log {
         let end =
             End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
         let has_transactions = loaded.producers.has_transactions();
+        let open_txn_timestamp = open_txn_timestamp(&loaded.producers);
+        let producer_count = loaded.producers.len();
         let first_unstable = loaded.producers.first_unstable_offset().unwrap_or(i64::MAX);
         let latest_epoch = loaded.epochs.latest().map_or(-1, |(epoch, _)| epoch);
         let log_start = loaded.log_start_offset;
@@ -245,6 +270,8 @@ impl Log {
             last_flush_ms: AtomicI64::new(loaded.now_ms),
             flush_wanted: AtomicI64::new(-1),
             has_transactions: AtomicBool::new(has_transactions),
+            open_txn_timestamp: AtomicI64::new(open_txn_timestamp),
+            producer_count: AtomicUsize::new(producer_count),
             decided: Mutex::new(None),
             has_undecided: AtomicBool::new(false),
             closed: AtomicBool::new(false),
@@ -480,14 +507,29 @@ impl Log {
         }
     }
 
-    /// Where the oldest transaction begins that nobody has ended.
-    pub fn open_transaction(&self) -> Option<i64> {
-        // What is unstable may only not be confirmed yet.
-        if self.first_unstable_offset.load(Ordering::Acquire) == i64::MAX {
-            return None;
-        }
-        let begins = self.active_producers().into_iter().map(|producer| producer.txn_start_offset);
-        begins.filter(|offset| *offset >= 0).min()
+    /// The oldest transaction that nobody has ended. `None` also while a write to a disk hangs.
+    pub fn open_transaction(&self) -> Option<OpenTransaction> {
+        let writer = self.writer.try_lock_for(WRITER_WAIT_MAX)?;
+        let writer = WriterGuard { writer, _then: Then(self) };
+        let (first_offset, producer_id, producer) = writer.producers.oldest_open()?;
+        Some(OpenTransaction {
+            producer_id,
+            producer_epoch: producer.epoch,
+            coordinator_epoch: producer.coordinator_epoch,
+            first_offset,
+            last_timestamp: producer.last_timestamp,
+        })
+    }
+
+    /// Timestamp of the last batch of the producer whose open transaction began first, -1 while none is open; without a
+    /// lock.
+    pub fn open_transaction_timestamp(&self) -> i64 {
+        self.open_txn_timestamp.load(Ordering::Acquire)
+    }
+
+    /// How many producers the log remembers; without a lock.
+    pub fn producer_count(&self) -> usize {
+        self.producer_count.load(Ordering::Relaxed)
     }
 
     /// The producers that the log remembers, as DescribeProducers tells them.
@@ -582,6 +624,12 @@ impl Log {
             .map_or(i64::MAX, |offset| offset.max(self.log_start_offset()));
         self.has_transactions.store(writer.producers.has_transactions(), Ordering::Release);
         self.first_unstable_offset.store(unstable, Ordering::Release);
+        let timestamp = open_txn_timestamp(&writer.producers);
+        self.open_txn_timestamp.store(timestamp, Ordering::Release);
+    }
+
+    pub(crate) fn publish_producer_count(&self, writer: &Writer) {
+        self.producer_count.store(writer.producers.len(), Ordering::Relaxed);
     }
 
     pub(crate) fn store_log_start(&self, offset: i64) {

@@ -484,6 +484,13 @@ impl ProducerState {
         }
     }
 
+    /// The open transaction that began first: where it began, and its producer.
+    pub(crate) fn oldest_open(&self) -> Option<(i64, i64, &Producer)> {
+        let (&first_offset, txn) = self.ongoing.first_key_value()?;
+        let producer = self.producers.get(&txn.producer_id)?;
+        Some((first_offset, txn.producer_id, producer))
+    }
+
     pub(crate) fn has_transactions(&self) -> bool {
         !self.ongoing.is_empty() || !self.unreplicated.is_empty()
     }

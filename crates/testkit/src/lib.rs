@@ -16,6 +16,22 @@
 //! (`group.protocol=consumer`); share groups and streams groups it does not serve yet: their clients
 //! are told that the version is not supported. Tests of those take [`kafka`] instead.
 //!
+//! Nothing has to be waited for that takes its time: a [`TestClock`] is moved.
+//!
+//! ```
+//! # #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+//! # async fn main() {
+//! use std::time::Duration;
+//! use thalweg_testkit::{TestBroker, TestClock};
+//!
+//! let clock = TestClock::new();
+//! let broker = TestBroker::builder().clock(&clock).start().await;
+//! // A producer has begun a transaction, and its transaction.timeout.ms is a minute: now it is aborted.
+//! clock.advance(Duration::from_secs(61));
+//! broker.shut_down().await;
+//! # }
+//! ```
+//!
 //! It listens on a port of its own, keeps its data in a directory of its own (in memory where the
 //! system has such a place), and both are gone when it is dropped. Groups do not wait for members that might
 //! still come (`group.initial.rebalance.delay.ms` is 0); everything else is Kafka's default.
@@ -27,6 +43,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use thalweg_broker::config::broker::Mode;
 use thalweg_broker::config::{BrokerConfig, Properties};
 use thalweg_broker::{Hooks, RunningBroker, StartError};
+
+pub use thalweg_broker::TestClock;
 
 #[doc(hidden)]
 pub use thalweg_broker::disk::{TempDir, crash};
@@ -98,6 +116,16 @@ impl Builder {
         self
     }
 
+    /// Goes by this clock, which the test moves: nothing has to be waited for that takes its time, such as the end of a
+    /// transaction that its producer has left open. What follows the clock and what does not, [`TestClock`] says.
+    ///
+    /// Transactions that are open for too long are looked for every 100 ms (Kafka's default is 10 s), so that one is
+    /// aborted at once when the clock has passed its timeout.
+    pub fn clock(mut self, clock: &TestClock) -> Builder {
+        self.hooks.clock = Some(clock.clone());
+        self
+    }
+
     /// Puts faults between the broker and its disks.
     pub fn faults(mut self, faults: &std::sync::Arc<faults::Faults>) -> Builder {
         self.hooks.disk = thalweg_broker::disk::Disk::with_hook(faults.clone());
@@ -139,6 +167,12 @@ impl Builder {
         };
         props.insert("log.dirs".into(), dirs.join(","));
         props.insert("group.initial.rebalance.delay.ms".into(), "0".into());
+        if self.hooks.clock.is_some() {
+            props.insert(
+                "transaction.abort.timed.out.transaction.cleanup.interval.ms".into(),
+                "100".into(),
+            );
+        }
         props.extend(self.configs);
         let config = BrokerConfig::new(props, Mode::Embedded)?;
         Ok(TestBroker { broker: RunningBroker::start_with(config, self.hooks).await?, data })

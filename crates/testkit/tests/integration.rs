@@ -15,6 +15,7 @@ mod log_dir_moves;
 mod membership;
 mod memory;
 mod metadata_dir;
+mod moved_clock;
 mod open_transactions;
 mod oracle;
 mod periodic;

@@ -20,6 +20,8 @@ pub(crate) struct Ids {
     entries: HashMap<Arc<str>, Entry>,
     /// The records that are not committed yet, in the order of their offsets.
     written: VecDeque<(i64, Arc<str>)>,
+    /// Where the log ended when it was loaded.
+    loaded_to: i64,
 }
 
 /// What is known of an id.
@@ -47,6 +49,34 @@ impl Ids {
     /// What is committed of an id.
     pub(crate) fn committed(&self, id: &str) -> Option<&Transaction> {
         self.entries.get(id)?.committed.as_ref()
+    }
+
+    /// What is shown of an id: what is committed, or the last record of those that were loaded, which are committed in all
+    /// likelihood; that is known once the other replicas have said so. Kafka takes all of a loaded log for committed.
+    pub(crate) fn shown(&self, id: &str) -> Option<&Transaction> {
+        self.shown_of(self.entries.get(id)?)
+    }
+
+    fn shown_of<'a>(&self, entry: &'a Entry) -> Option<&'a Transaction> {
+        match &entry.written {
+            Some((at, value)) if *at < self.loaded_to => value.as_ref(),
+            _ => entry.committed.as_ref(),
+        }
+    }
+
+    /// All ids of which something is shown.
+    pub(crate) fn all_shown(&self) -> impl Iterator<Item = (&Arc<str>, &Transaction)> {
+        self.entries.iter().filter_map(|(id, entry)| Some((id, self.shown_of(entry)?)))
+    }
+
+    /// Ids of which something is written and not committed.
+    pub(crate) fn in_transit(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.written.iter().map(|(_, id)| id)
+    }
+
+    /// What is here by now was loaded.
+    pub(crate) fn loaded(&mut self) {
+        self.loaded_to = self.written.back().map_or(0, |(at, _)| at.saturating_add(1));
     }
 
     /// All ids of which something is committed, and whether a transition of it is under way.

@@ -173,9 +173,13 @@ fn a_completion_that_cannot_be_written_is_written_again() {
     for error in [ErrorCode::NOT_ENOUGH_REPLICAS, ErrorCode::KAFKA_STORAGE_ERROR] {
         let mut world = at(TransactionState::PrepareCommit);
         world.memory.failures.extend([error, error]);
+        let to_retry = |world: &World| world.memory.runner.shard().completions_to_retry();
+        assert_eq!(to_retry(&world), 0);
         assert_eq!(world.mark_all(), 1);
         assert_eq!(world.describe("a"), "PrepareCommit 1000/1 60000 1000000");
+        assert_eq!(to_retry(&world), 1);
         world.memory.advance(1_000);
+        assert_eq!(to_retry(&world), 0);
         assert!(world.memory.failures.is_empty(), "it was tried twice");
         assert_eq!(world.describe("a"), "CompleteCommit 1000/1 60000 1000000");
     }
@@ -242,6 +246,68 @@ fn after_a_load_the_markers_of_what_was_decided_are_sent_again() {
     assert_eq!(world.ask(add("a", (1000, 0), "t-0")), CONCURRENT);
     world.memory.commit(committed + 1);
     assert!(world.effect().is_some_and(|of| of.commit));
+}
+
+/// As Kafka's coordinator, which takes all of a log that it has loaded for committed.
+#[test]
+fn what_was_loaded_is_shown_before_it_is_known_to_be_committed() {
+    let mut world = at(TransactionState::Ongoing);
+    assert_eq!(world.ask(init("b")), "1001/0");
+    world.memory.auto_commit = false;
+    let (all, shard) = (world.memory.log.len() as i64, world.fresh());
+    world.memory.reload_at(shard, 0);
+    let described = "Ongoing 1000/0 60000 1000000 t-0 t-1";
+    assert_eq!(world.describe("a"), described);
+    assert_eq!(world.ask(list()), "a:1000:Ongoing b:1001:Empty");
+    world.memory.commit(all);
+    assert_eq!(world.describe("a"), described);
+    // What this coordinator writes itself is not.
+    let _ = world.try_ask(end("a", (1000, 0), true));
+    assert_eq!(world.describe("a"), described);
+    assert_eq!(world.ask(list()), "a:1000:Ongoing b:1001:Empty");
+}
+
+/// They need not ask again: nobody writes anything that would tell of it.
+#[test]
+fn who_waits_for_what_was_loaded_goes_on_when_it_is_committed() {
+    let mut world = waiting();
+    assert_eq!(world.ask(init("a")), "1000/0");
+    assert_eq!(world.ask(add("a", (1000, 0), "t-0")), "NONE");
+    world.memory.auto_commit = false;
+    let (all, shard) = (world.memory.log.len() as i64, world.fresh());
+    world.memory.reload_at(shard, 0);
+    let added = world.try_ask(add("a", (1000, 0), "t-0")).expect_err("it is not committed");
+    // The first record alone says nothing of the last state.
+    world.memory.commit(1);
+    assert_eq!(world.answer(added), "-");
+    world.memory.commit(all);
+    assert_eq!(world.answer(added), "NONE");
+
+    // The same for those that have something to write, one after the other.
+    let shard = world.fresh();
+    world.memory.reload_at(shard, 0);
+    let added = world.try_ask(add("a", (1000, 0), "t-1")).expect_err("it is not committed");
+    let ended = world.try_ask(end("a", (1000, 0), true)).expect_err("the same");
+    world.memory.commit(all);
+    assert_eq!(world.memory.log.len() as i64, all + 1);
+    assert_eq!(world.answer(added), "-", "its record is not committed yet");
+    world.memory.commit(all + 1);
+    assert_eq!((world.answer(added), world.answer(ended)), ("NONE".into(), "-".into()));
+    world.memory.commit(all + 2);
+    assert_eq!(world.answer(ended), "1000/1");
+}
+
+#[test]
+fn who_waits_for_a_commit_that_took_too_long_goes_on_when_it_comes() {
+    let mut world = waiting();
+    assert_eq!(world.ask(init("a")), "1000/0");
+    world.memory.auto_commit = false;
+    let added = world.try_ask(add("a", (1000, 0), "t-0")).expect_err("it is not committed");
+    world.memory.advance(60_000);
+    assert_eq!(world.answer(added), "COORDINATOR_NOT_AVAILABLE");
+    let again = world.try_ask(add("a", (1000, 0), "t-0")).expect_err("nobody knows");
+    world.memory.commit(2);
+    assert_eq!(world.answer(again), "NONE");
 }
 
 #[test]

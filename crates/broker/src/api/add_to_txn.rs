@@ -26,6 +26,7 @@ use thalweg_wire::messages::{
 use crate::api::groups;
 use crate::api::request::Context;
 use crate::broker::Broker;
+use crate::coordinators::transactions::Begun as Asking;
 use crate::transactions::topic_partitions;
 
 /// The first version that brokers send.
@@ -83,33 +84,14 @@ pub(super) async fn partitions(
             ..Default::default()
         };
     }
-    // Each goes to its own shard, and waits for its own append.
-    let asked = request.transactions.into_iter().map(|it| Box::pin(ask(broker, of_broker(it))));
-    AddPartitionsToTxnResponse {
-        results_by_transaction: futures_in_order(asked.collect()).await,
-        ..Default::default()
+    // Each goes to its own shard, and waits for its own append; none is waited for before all are on their way.
+    let asked = request.transactions.into_iter().map(|it| begin(broker, of_broker(it)));
+    let all: Vec<Begun> = asked.collect();
+    let mut results_by_transaction = Vec::with_capacity(all.len());
+    for begun in all {
+        results_by_transaction.push(begun.result().await);
     }
-}
-
-/// Polls all of them at once; gives their results in order.
-async fn futures_in_order<F: Future + Unpin>(mut all: Vec<F>) -> Vec<F::Output> {
-    let mut done: Vec<Option<F::Output>> = all.iter().map(|_| None).collect();
-    std::future::poll_fn(move |cx| {
-        let mut is_pending = false;
-        for (future, slot) in all.iter_mut().zip(&mut done) {
-            if slot.is_none() {
-                match std::pin::Pin::new(future).poll(cx) {
-                    std::task::Poll::Ready(output) => *slot = Some(output),
-                    std::task::Poll::Pending => is_pending = true,
-                }
-            }
-        }
-        if is_pending {
-            return std::task::Poll::Pending;
-        }
-        std::task::Poll::Ready(done.iter_mut().filter_map(Option::take).collect())
-    })
-    .await
+    AddPartitionsToTxnResponse { results_by_transaction, ..Default::default() }
 }
 
 /// What clients of that version know.
@@ -124,6 +106,22 @@ fn for_version(code: ErrorCode, version: i16) -> ErrorCode {
 
 /// Adds partitions to a transaction, or asks whether they are part of it.
 pub(crate) async fn ask(broker: &Arc<Broker>, asked: Asked) -> AddPartitionsToTxnResult {
+    begin(broker, asked).result().await
+}
+
+/// What became of a question at once.
+enum Begun {
+    Answered(AddPartitionsToTxnResult),
+    /// The coordinator has it.
+    Asking {
+        transactional_id: String,
+        topics: Vec<AddPartitionsToTxnTopic>,
+        asking: Asking,
+    },
+}
+
+/// Begins with [`ask`].
+fn begin(broker: &Arc<Broker>, asked: Asked) -> Begun {
     let Asked { transactional_id, producer, topics, verify_only, client_version, is_of_client } =
         asked;
     let refusals = refusals(broker, &topics, is_of_client);
@@ -133,10 +131,11 @@ pub(crate) async fn ask(broker: &Arc<Broker>, asked: Asked) -> AddPartitionsToTx
             let refused = refusals.get(&(topic, index)).copied();
             refused.unwrap_or(ErrorCode::OPERATION_NOT_ATTEMPTED)
         };
-        return result(transactional_id, &topics, code);
+        return Begun::Answered(result(transactional_id, &topics, code));
     }
     if transactional_id.is_empty() {
-        return result(transactional_id, &topics, |_, _| ErrorCode::INVALID_REQUEST);
+        let refused = result(transactional_id, &topics, |_, _| ErrorCode::INVALID_REQUEST);
+        return Begun::Answered(refused);
     }
     let named = topics
         .iter()
@@ -158,24 +157,35 @@ pub(crate) async fn ask(broker: &Arc<Broker>, asked: Asked) -> AddPartitionsToTx
         }),
     };
     let count = topic_partitions(broker);
-    match broker.coordinated.ask(count, &transactional_id, request).await {
-        TransactionResponse::Verify(Ok(codes)) => {
-            let codes: BTreeMap<(&str, i32), ErrorCode> = codes
-                .iter()
-                .map(|(topic, index, code)| ((topic.as_str(), *index), *code))
-                .collect();
-            let code = |topic: &str, index| codes.get(&(topic, index)).copied();
-            result(transactional_id, &topics, |topic, index| {
-                code(topic, index).unwrap_or(ErrorCode::UNKNOWN_SERVER_ERROR)
-            })
-        }
-        TransactionResponse::Add(Ok(())) => {
-            result(transactional_id, &topics, |_, _| ErrorCode::NONE)
-        }
-        TransactionResponse::Verify(Err(code)) | TransactionResponse::Add(Err(code)) => {
-            result(transactional_id, &topics, |_, _| code)
-        }
-        _ => result(transactional_id, &topics, |_, _| ErrorCode::UNKNOWN_SERVER_ERROR),
+    let asking = broker.coordinated.begin(count, &transactional_id, request);
+    Begun::Asking { transactional_id, topics, asking }
+}
+
+impl Begun {
+    /// Waits for the coordinator.
+    async fn result(self) -> AddPartitionsToTxnResult {
+        let (transactional_id, topics, answer) = match self {
+            Begun::Answered(result) => return result,
+            Begun::Asking { transactional_id, topics, asking } => {
+                (transactional_id, topics, asking.answer().await)
+            }
+        };
+        let code = match answer {
+            TransactionResponse::Verify(Ok(codes)) => {
+                let codes: BTreeMap<(&str, i32), ErrorCode> = codes
+                    .iter()
+                    .map(|(topic, index, code)| ((topic.as_str(), *index), *code))
+                    .collect();
+                return result(transactional_id, &topics, |topic, index| {
+                    let code = codes.get(&(topic, index)).copied();
+                    code.unwrap_or(ErrorCode::UNKNOWN_SERVER_ERROR)
+                });
+            }
+            TransactionResponse::Add(Ok(())) => ErrorCode::NONE,
+            TransactionResponse::Verify(Err(code)) | TransactionResponse::Add(Err(code)) => code,
+            _ => ErrorCode::UNKNOWN_SERVER_ERROR,
+        };
+        result(transactional_id, &topics, |_, _| code)
     }
 }
 
@@ -270,3 +280,6 @@ async fn add_offsets(context: &Context, request: AddOffsetsToTxnRequest) -> Erro
         _ => ErrorCode::UNKNOWN_SERVER_ERROR,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -13,7 +13,7 @@ use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::ErrorCode;
 
 use super::rebalance_log::RebalanceLog;
-use super::runtime::{Coordinator, RuntimeConfig, Submitted};
+use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Submitted};
 use crate::clock::Clock;
 use crate::partition::Partition;
 
@@ -219,6 +219,11 @@ impl Groups {
         let config = Arc::new(config);
         self.current.config.store(Arc::clone(&config));
         self.coordinator.event(|| GroupEvent::Config(Arc::clone(&config)));
+    }
+
+    /// How long loads of partitions took of late.
+    pub(crate) fn load_figures(&self) -> LoadFigures {
+        self.coordinator.load_figures()
     }
 
     /// What the shards led here hold, and what they have done.

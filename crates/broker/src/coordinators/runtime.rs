@@ -11,6 +11,7 @@
 
 mod batches;
 mod load;
+mod load_times;
 #[cfg(test)]
 mod tests;
 
@@ -33,11 +34,40 @@ use crate::partition::{AppendFailure, HighWatermarkListener, OwnAppend, Partitio
 use crate::pool::Pool;
 
 pub(crate) use batches::compressed_len;
+pub(crate) use load_times::LoadFigures;
+use load_times::LoadTimes;
 
 /// How long an append that found no room waits before it is tried again.
 const FULL_BACKOFF: Duration = Duration::from_millis(10);
 /// How long a partition whose coordinator panicked waits before it is loaded again.
 const RELOAD_BACKOFF: Duration = Duration::from_millis(if cfg!(test) { 10 } else { 1000 });
+
+/// A shard that any thread can drive.
+pub(crate) trait Driven:
+    Shard<
+        Request: Send,
+        Response: Send + 'static,
+        Record: Send,
+        TimerKey: Send,
+        Then: Send,
+        Effect: Send,
+    > + Send
+    + 'static
+{
+}
+
+impl<S> Driven for S where
+    S: Shard<
+            Request: Send,
+            Response: Send + 'static,
+            Record: Send,
+            TimerKey: Send,
+            Then: Send,
+            Effect: Send,
+        > + Send
+        + 'static
+{
+}
 
 /// A runner whose transactional appends come with what the log has to be shown.
 type Runner<S> = thalweg_coordinator::Runner<S, TransactionCheck>;
@@ -68,6 +98,9 @@ pub(crate) struct RuntimeConfig {
     /// Computations of shards that run at a time; more wait their turn. How many can wait is the
     /// shards' to bound: a group has at most one of each kind.
     pub(crate) jobs: usize,
+    /// Whether a load ends at what cannot be read, and what stands before that is served. Otherwise the partition has no
+    /// coordinator then.
+    pub(crate) serves_partial_loads: bool,
 }
 
 /// The partitions of one coordinator that this broker leads.
@@ -83,6 +116,7 @@ pub(crate) struct Coordinator<S: Shard> {
     led: RwLock<HashMap<i32, Arc<Led<S>>>>,
     /// Panics: those that took a partition down, and those of computations.
     panics: Arc<AtomicU64>,
+    load_times: Arc<LoadTimes>,
 }
 
 /// One partition that this broker coordinates.
@@ -94,6 +128,7 @@ struct Led<S: Shard> {
     /// It moved away, or another one took its place: a load that is under way ends.
     gone: AtomicBool,
     panics: Arc<AtomicU64>,
+    load_times: Arc<LoadTimes>,
     /// When the timer task has to wake, on the monotonic clock; `u64::MAX` for never.
     wake_at_ms: AtomicU64,
     wake_changed: Notify,
@@ -152,16 +187,7 @@ impl<R> Submitted<R> {
     }
 }
 
-impl<S> Coordinator<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> Coordinator<S> {
     /// A coordinator that leads nothing yet; on a thread of its runtime.
     ///
     /// `initial` says everything that is so. It is asked under the lock of a partition whose shard has
@@ -186,12 +212,18 @@ where
             clock,
             led: RwLock::default(),
             panics: Arc::default(),
+            load_times: Arc::default(),
         })
     }
 
     /// Panics: those that took a partition down, and those of computations.
     pub(crate) fn panics(&self) -> u64 {
         self.panics.load(Ordering::Relaxed)
+    }
+
+    /// How long loads took of late.
+    pub(crate) fn load_figures(&self) -> LoadFigures {
+        self.load_times.figures(self.clock.monotonic_ms())
     }
 
     /// This broker became the leader of a partition: loads it in the background.
@@ -256,6 +288,7 @@ where
             }),
             gone: AtomicBool::new(false),
             panics: Arc::clone(&self.panics),
+            load_times: Arc::clone(&self.load_times),
             wake_at_ms: AtomicU64::new(u64::MAX),
             wake_changed: Notify::new(),
             reload: Notify::new(),
@@ -264,7 +297,7 @@ where
             effects: Arc::clone(&self.effects),
             jobs: self.jobs.clone(),
             runtime: self.runtime.clone(),
-            clock: self.clock,
+            clock: self.clock.clone(),
             config: self.config,
         })
     }
@@ -294,7 +327,7 @@ where
                 if !still_led {
                     return;
                 }
-                let clock = coordinator.clock;
+                let clock = coordinator.clock.clone();
                 let wake_at = led.wake_at_ms.load(Ordering::Acquire);
                 if wake_at <= clock.monotonic_ms() {
                     led.with(|runner, now| runner.advance(now));
@@ -306,7 +339,7 @@ where
                 let wake = async {
                     match wake_at {
                         u64::MAX => std::future::pending().await,
-                        at => tokio::time::sleep_until(clock.instant(at).into()).await,
+                        at => clock.sleep_until(at).await,
                     }
                 };
                 tokio::select! {
@@ -412,16 +445,7 @@ where
     }
 }
 
-impl<S> Source<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> Source<S> {
     /// The leader epoch in which the runner coordinates; `None` if it does not any more.
     pub(crate) fn coordinator_epoch(&self) -> Option<i32> {
         let led = self.led.upgrade().filter(|led| !led.is_gone())?;
@@ -458,16 +482,7 @@ impl<S: Shard> State<S> {
     }
 }
 
-impl<S> Led<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> Led<S> {
     /// Does what may change the runner. A panic takes the partition down: the runner may be half
     /// changed, and an append may be lost between it and the log.
     fn guarded(&self, act: impl FnOnce()) {
@@ -804,16 +819,7 @@ where
 }
 
 /// Hears when other replicas have what was appended here: answers wait for that.
-impl<S> HighWatermarkListener for Led<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> HighWatermarkListener for Led<S> {
     fn high_watermark_raised(&self) {
         let Some(led) = self.me.upgrade() else { return };
         if let Some(committed) = led.committed() {
@@ -823,16 +829,7 @@ where
 }
 
 /// Hears of appends that had to wait for the disk; the token is the append's id.
-impl<S> AppendWaiter for Led<S>
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+impl<S: Driven> AppendWaiter for Led<S> {
     fn done(&self, token: u64, result: Result<AppendInfo, AppendError>) {
         // Whoever put the append on its way held it.
         let Some(led) = self.me.upgrade() else { return };

@@ -16,7 +16,7 @@ use thalweg_transactions::{
 };
 use thalweg_wire::ErrorCode;
 
-use super::runtime::{Coordinator, RuntimeConfig, Source, Submitted};
+use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Source, Submitted};
 use crate::broker::Broker;
 use crate::clock::Clock;
 use crate::partition::Partition;
@@ -60,6 +60,8 @@ impl TransactionCoordinator {
             // As Kafka's coordinator does.
             compression: CompressionSpec::NONE,
             jobs: 1,
+            // As in Kafka, so that one record does not end the transactions of a fiftieth of all ids.
+            serves_partial_loads: true,
         };
         let config = Arc::new(ArcSwap::from_pointee(config_of(config, image)));
         let ids = Arc::clone(producer_ids);
@@ -90,6 +92,18 @@ impl TransactionCoordinator {
     /// Panics that took a shard down.
     pub(crate) fn panics(&self) -> u64 {
         self.coordinator.panics()
+    }
+
+    /// How long loads of partitions took of late.
+    pub(crate) fn load_figures(&self) -> LoadFigures {
+        self.coordinator.load_figures()
+    }
+
+    /// Transactions whose completion could not be written, and is written again.
+    pub(crate) fn completions_to_retry(&self) -> usize {
+        let mut count = 0;
+        self.coordinator.each_shard(|_, shard| count += shard.completions_to_retry());
+        count
     }
 
     /// This broker leads a partition of the topic from now on.
@@ -125,15 +139,25 @@ impl TransactionCoordinator {
         transactional_id: &str,
         request: TransactionRequest,
     ) -> TransactionResponse {
+        self.begin(partitions, transactional_id, request).answer().await
+    }
+
+    /// The same, for whoever asks for more before the answer is waited for.
+    pub(crate) fn begin(
+        &self,
+        partitions: usize,
+        transactional_id: &str,
+        request: TransactionRequest,
+    ) -> Begun {
         let gone = <TransactionShard as thalweg_coordinator::Shard>::refuse(
             &request,
             ErrorCode::NOT_COORDINATOR,
         );
         if partitions == 0 {
-            return gone;
+            return Begun { answer: None, gone };
         }
         let index = partition_for(transactional_id, u32::try_from(partitions).unwrap_or(u32::MAX));
-        self.coordinator.submit(index, request).wait().await.unwrap_or(gone)
+        Begun { answer: Some(self.coordinator.submit(index, request)), gone }
     }
 
     /// Asks every shard led here.
@@ -143,5 +167,21 @@ impl TransactionCoordinator {
     ) -> Vec<Submitted<TransactionResponse>> {
         let partitions = self.coordinator.partitions().into_iter();
         partitions.map(|index| self.coordinator.submit(index, request.clone())).collect()
+    }
+}
+
+/// A request to a shard, whose answer is there or will come.
+pub(crate) struct Begun {
+    answer: Option<Submitted<TransactionResponse>>,
+    /// The answer if nobody coordinates the id here, or stops to.
+    gone: TransactionResponse,
+}
+
+impl Begun {
+    pub(crate) async fn answer(self) -> TransactionResponse {
+        match self.answer {
+            Some(answer) => answer.wait().await.unwrap_or(self.gone),
+            None => self.gone,
+        }
     }
 }

@@ -169,7 +169,7 @@ fn own_copy(log: &Path, cluster_id: &str, owner: Option<&Owner>) -> Result<Metad
             }
         }
     }
-    let mut copy = Copy::open(dir, cluster_id, Clock::new().wall_ms()).map_err(unreadable)?;
+    let mut copy = Copy::open(dir, cluster_id, Clock::new(None).wall_ms()).map_err(unreadable)?;
     let end = copy.log.log_end();
     let mut image = copy.log.image().clone();
     copy.log
@@ -201,11 +201,12 @@ async fn follow(
     cluster: &Cluster,
     within: Duration,
 ) -> Result<(MetadataImage, Option<i32>), String> {
-    let clock = Clock::new();
+    let clock = Clock::new(None);
     let id = cluster.id.clone();
+    let now_ms = clock.wall_ms();
     let opening = tokio::task::spawn_blocking(move || {
         let dir = TemporaryDir::new().map_err(|error| error.to_string())?;
-        Copy::open(dir, &id, clock.wall_ms())
+        Copy::open(dir, &id, now_ms)
     });
     let Copy { log, _logs, _dir } = opening.await.map_err(|error| error.to_string())??;
     let newest = Arc::new(Newest(Mutex::new(log.image().clone())));

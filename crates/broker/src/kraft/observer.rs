@@ -134,7 +134,7 @@ impl ObserverTask {
             log,
             publisher,
             listener: config.listener,
-            clock,
+            clock: clock.clone(),
             said: String::new(),
             failures: 0,
         });

@@ -42,11 +42,11 @@ impl Life {
         let state = watch::Sender::new(lifecycle.state());
         Life {
             lifecycle: Mutex::new(lifecycle),
-            clock,
             timeout,
             news: Notify::new(),
             state,
             heard_ms: AtomicU64::new(clock.monotonic_ms()),
+            clock,
         }
     }
 

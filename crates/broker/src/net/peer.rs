@@ -10,6 +10,21 @@ use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
 /// A connection that is kept between requests, and where it goes.
 pub(crate) type Connection = Option<(Endpoint, Outgoing)>;
 
+/// Where a broker is on the listener between brokers, as the metadata says.
+fn endpoint(broker: &Broker, id: i32) -> Option<Endpoint> {
+    let settings = broker.settings();
+    let image = broker.image();
+    let listener = settings.config.inter_broker_listener().0;
+    let registered = image.cluster.broker(id).and_then(|it| it.endpoint(listener))?;
+    Some(Endpoint { host: registered.host.clone(), port: registered.port })
+}
+
+/// Whether the connection that is held can be used, and still goes where the metadata says.
+pub(crate) fn is_usable(broker: &Broker, id: i32, held: &Connection) -> bool {
+    let endpoint = endpoint(broker, id);
+    held.as_ref().is_some_and(|(known, it)| endpoint.as_ref() == Some(known) && it.is_usable())
+}
+
 /// The connection to a broker on the listener between brokers: the one that is held, if it can be used and still goes
 /// where the metadata says, else a new one.
 pub(crate) async fn connect<'a>(
@@ -20,14 +35,7 @@ pub(crate) async fn connect<'a>(
     held: &'a mut Connection,
 ) -> Result<&'a mut Outgoing, OutgoingError> {
     let unknown = || OutgoingError::NoAddress(id);
-    let endpoint = {
-        let settings = broker.settings();
-        let image = broker.image();
-        let listener = settings.config.inter_broker_listener().0;
-        let registered = image.cluster.broker(id).and_then(|it| it.endpoint(listener));
-        let registered = registered.ok_or_else(unknown)?;
-        Endpoint { host: registered.host.clone(), port: registered.port }
-    };
+    let endpoint = endpoint(broker, id).ok_or_else(unknown)?;
     if held.as_ref().is_none_or(|(known, it)| *known != endpoint || !it.is_usable()) {
         *held = None;
         let opened = Outgoing::open(&endpoint, client_id, timeouts).await?;

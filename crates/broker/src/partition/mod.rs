@@ -857,7 +857,7 @@ pub(crate) mod testing {
             let config = BrokerConfig::new(Properties::new(), Mode::Embedded).unwrap();
             let shared = Arc::new(Shared {
                 node_id: 1,
-                clock: Clock::new(),
+                clock: Clock::new(None),
                 image: ArcSwap::from_pointee(MetadataImage::empty()),
                 lag_time_max_ms: 30_000,
                 isr_changes: IsrChanges::default(),

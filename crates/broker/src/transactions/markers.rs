@@ -2,8 +2,11 @@
 //! time to each broker, with everything that waits for it, and none to this one. A marker is sent again until it is
 //! taken, its partition is gone from the metadata, or another coordinator has taken over.
 
+mod leader;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
@@ -11,28 +14,23 @@ use thalweg_transactions::{
     Partitions, Producer, TransactionEvent, TransactionShard, TransactionVersion, WriteMarkers,
 };
 use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::WriteTxnMarkersResponse;
 use thalweg_wire::messages::write_txn_markers_request::{
     WritableTxnMarker, WritableTxnMarkerTopic,
 };
-use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use crate::broker::Broker;
 use crate::coordinators::runtime::Source;
-use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
-use crate::net::peer::{self, Connection};
+use crate::metrics::Counter;
+use crate::view::View;
+use leader::Leader;
 
-/// How long the connection to a broker is kept without a marker, well below what brokers allow by default.
-const IDLE_MAX: Duration = Duration::from_secs(60);
-/// The longest that a connection may take to come about.
-const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(10);
 /// The pause before a marker is sent again, at first and at most. What was refused for another leader goes on as soon as
 /// the metadata changes.
 const BACKOFF: Duration = Duration::from_millis(20);
 const BACKOFF_MAX: Duration = Duration::from_secs(1);
-/// So many transactions are in one request at most.
-const REQUEST_MAX: usize = 1_000;
 
 /// Markers of one transaction that are to be written to some of its partitions.
 struct Pending {
@@ -41,6 +39,8 @@ struct Pending {
     partitions: Partitions,
     /// How often it was sent in vain, or had nobody to be sent to.
     attempts: u32,
+    /// Nobody led the partitions when it was to be sent.
+    is_leaderless: bool,
 }
 
 impl Pending {
@@ -59,9 +59,21 @@ struct Marker {
     version: TransactionVersion,
 }
 
+/// Connections to leaders, and requests on them.
+#[derive(Default)]
+pub(crate) struct ChannelMetrics {
+    pub(crate) connections_opened: Counter,
+    pub(crate) connections_closed: Counter,
+    pub(crate) requests: Counter,
+    pub(crate) responses: Counter,
+}
+
 /// Markers that are to be written.
 #[derive(Default)]
 pub(crate) struct Markers {
+    pub(crate) channels: ChannelMetrics,
+    /// Those that wait because nobody leads their partitions, by transaction.
+    leaderless: AtomicUsize,
     /// Those whose leaders are to be found, at once or after a pause.
     queue: Mutex<Vec<Pending>>,
     added: Notify,
@@ -74,27 +86,19 @@ impl std::fmt::Debug for Markers {
     }
 }
 
-/// A broker that leads partitions, and what waits for the request in flight to it.
-#[derive(Default)]
-struct Leader {
-    waiting: Mutex<Waiting>,
-    added: Notify,
-}
-
-#[derive(Default)]
-struct Waiting {
-    all: Vec<Pending>,
-    /// Somebody sends them.
-    has_sender: bool,
-}
-
 impl Markers {
     /// Has the markers of a transaction written; `source` hears of each partition that has its one. Does not wait.
     pub(crate) fn write(&self, source: Source<TransactionShard>, effect: WriteMarkers) {
         let WriteMarkers { transactional_id, producer, commit, partitions, client_version } =
             effect;
         let marker = Marker { transactional_id, producer, commit, version: client_version };
-        self.add(Pending { source, marker: Arc::new(marker), partitions, attempts: 0 });
+        let (marker, is_leaderless) = (Arc::new(marker), false);
+        self.add(Pending { source, marker, partitions, attempts: 0, is_leaderless });
+    }
+
+    /// Transactions that have markers for partitions that nobody leads.
+    pub(crate) fn leaderless(&self) -> usize {
+        self.leaderless.load(Ordering::Relaxed)
     }
 
     fn add(&self, pending: Pending) {
@@ -130,6 +134,8 @@ impl Markers {
             }
             let leaderless = due.into_iter().filter_map(|pending| self.dispatch(broker, pending));
             later.extend(leaderless.map(|pending| (pending.again_at(), pending)));
+            let leaderless = later.iter().filter(|(_, pending)| pending.is_leaderless).count();
+            self.leaderless.store(leaderless, Ordering::Relaxed);
         }
     }
 
@@ -171,6 +177,7 @@ impl Markers {
         }
         (!leaderless.is_empty()).then(|| Pending {
             attempts: pending.attempts.saturating_add(1),
+            is_leaderless: true,
             ..pending.of(leaderless)
         })
     }
@@ -184,7 +191,24 @@ impl Pending {
             marker: Arc::clone(&self.marker),
             partitions,
             attempts: self.attempts,
+            is_leaderless: false,
         }
+    }
+
+    /// Takes out the partitions that a broker does not lead; gives those.
+    fn split_off_moved(&mut self, image: &View, leader: i32) -> Option<Pending> {
+        let is_led = |topic: &str, index| image.partition_leader(topic, index) == Some(leader);
+        if self.partitions.iter().all(|(topic, index)| is_led(topic, index)) {
+            return None;
+        }
+        let (mut led, mut moved) = (Partitions::default(), Partitions::default());
+        for (topic, index) in self.partitions.iter() {
+            let to = if is_led(topic, index) { &mut led } else { &mut moved };
+            to.insert(topic, index);
+        }
+        self.partitions = led;
+        // It goes to whoever leads now without a pause.
+        Some(Pending { attempts: 0, ..self.of(moved) })
     }
 
     /// These have their markers, or need none.
@@ -196,111 +220,23 @@ impl Pending {
         });
     }
 
-    /// As it stands in the request; `None` if somebody else coordinates.
-    fn to_marker(&self) -> Option<WritableTxnMarker> {
+    /// As it stands in the request of a coordinator of that epoch.
+    fn to_marker(&self, coordinator_epoch: i32) -> WritableTxnMarker {
         let topics = self.partitions.topics().map(|(name, indices)| WritableTxnMarkerTopic {
             name: name.to_string(),
             partition_indexes: indices.iter().copied().collect(),
             ..Default::default()
         });
-        Some(WritableTxnMarker {
+        WritableTxnMarker {
             producer_id: self.marker.producer.id,
             producer_epoch: self.marker.producer.epoch,
             transaction_result: self.marker.commit,
             topics: topics.collect(),
-            coordinator_epoch: self.source.coordinator_epoch()?,
+            coordinator_epoch,
             transaction_version: i8::try_from(self.marker.version.level()).unwrap_or(0),
             ..Default::default()
-        })
-    }
-}
-
-impl Leader {
-    /// Has markers sent to the broker.
-    fn add(self: &Arc<Self>, broker: &Arc<Broker>, id: i32, pending: Pending) {
-        let mut waiting = self.waiting.lock();
-        waiting.all.push(pending);
-        if !std::mem::replace(&mut waiting.has_sender, true) {
-            let sender = Arc::clone(self).send_all(Arc::clone(broker), id);
-            broker.spawn_until_stopped(sender);
-        }
-        drop(waiting);
-        self.added.notify_one();
-    }
-
-    /// Sends what waits, for as long as something does.
-    async fn send_all(self: Arc<Self>, broker: Arc<Broker>, id: i32) {
-        let client_id: Arc<str> = format!("broker-{}-txn-marker-sender", broker.node_id).into();
-        let mut connection: Connection = None;
-        loop {
-            let all: Vec<Pending> = {
-                let mut waiting = self.waiting.lock();
-                let count = waiting.all.len().min(REQUEST_MAX);
-                waiting.all.drain(..count).collect()
-            };
-            if all.is_empty() {
-                let added = tokio::time::timeout(IDLE_MAX, self.added.notified()).await;
-                let mut waiting = self.waiting.lock();
-                if added.is_err() && waiting.all.is_empty() {
-                    waiting.has_sender = false;
-                    return;
-                }
-                continue;
-            }
-            send(&broker, id, &client_id, &mut connection, all).await;
         }
     }
-}
-
-/// Sends markers in one request, and tells their transactions what became of them.
-async fn send(
-    broker: &Arc<Broker>,
-    id: i32,
-    client_id: &Arc<str>,
-    connection: &mut Connection,
-    all: Vec<Pending>,
-) {
-    let (all, markers): (Vec<(Pending, i32)>, Vec<WritableTxnMarker>) = all
-        .into_iter()
-        .filter_map(|pending| {
-            let marker = pending.to_marker()?;
-            Some(((pending, marker.coordinator_epoch), marker))
-        })
-        .unzip();
-    if all.is_empty() {
-        return;
-    }
-    let request = WriteTxnMarkersRequest { markers, ..Default::default() };
-    let answer = if id == broker.node_id {
-        Ok(crate::api::write_txn_markers::write(broker, request).await)
-    } else {
-        call(broker, id, client_id, connection, &request).await
-    };
-    let codes = match answer {
-        Ok(answer) => Codes::of(answer),
-        Err(error) => {
-            tracing::info!(broker = id, %error, "transaction markers are sent again");
-            *connection = None;
-            Codes::default()
-        }
-    };
-    for (pending, epoch) in all {
-        take(broker, pending, epoch, &codes);
-    }
-}
-
-async fn call(
-    broker: &Arc<Broker>,
-    id: i32,
-    client_id: &Arc<str>,
-    connection: &mut Connection,
-    request: &WriteTxnMarkersRequest,
-) -> Result<WriteTxnMarkersResponse, OutgoingError> {
-    let timeout = u64::try_from(broker.settings().request_timeout_ms()).unwrap_or(0);
-    let timeout = Duration::from_millis(timeout.max(1));
-    let connect = timeout.min(CONNECT_TIMEOUT_MAX);
-    let timeouts = Timeouts { connect, request: timeout, answer_max: ANSWER_MAX };
-    peer::connect(broker, id, client_id, timeouts, connection).await?.call(request).await
 }
 
 /// What became of each marker, by producer id, topic and partition.
@@ -357,7 +293,7 @@ impl Fate {
 
 /// Tells a transaction which of its partitions have their markers, which were sent in a coordinator epoch, and has the
 /// others sent again.
-fn take(broker: &Arc<Broker>, pending: Pending, coordinator_epoch: i32, codes: &Codes) {
+fn take(broker: &Broker, pending: Pending, coordinator_epoch: i32, codes: &Codes) {
     let (mut written, mut again) = (Partitions::default(), Partitions::default());
     let Producer { id, epoch } = pending.marker.producer;
     for (topic, index) in pending.partitions.iter() {
@@ -387,24 +323,4 @@ fn take(broker: &Arc<Broker>, pending: Pending, coordinator_epoch: i32, codes: &
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn markers_are_sent_again_until_they_are_there_or_another_coordinator_is() {
-        for (code, fate) in [
-            (Some(ErrorCode::NONE), Fate::Written),
-            (Some(ErrorCode::INVALID_PRODUCER_EPOCH), Fate::Written),
-            (Some(ErrorCode::TRANSACTION_COORDINATOR_FENCED), Fate::Fenced),
-            (Some(ErrorCode::NOT_LEADER_OR_FOLLOWER), Fate::Again),
-            (Some(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION), Fate::Again),
-            (Some(ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND), Fate::Again),
-            (Some(ErrorCode::REQUEST_TIMED_OUT), Fate::Again),
-            (Some(ErrorCode::KAFKA_STORAGE_ERROR), Fate::Again),
-            (Some(ErrorCode::CLUSTER_AUTHORIZATION_FAILED), Fate::Again),
-            (None, Fate::Again),
-        ] {
-            assert_eq!(Fate::of(code), fate, "{code:?}");
-        }
-    }
-}
+mod tests;

@@ -9,6 +9,7 @@
 //! (`api::write_txn_markers`), and coordinating transactions (`coordinators::transactions`).
 
 mod coordinator;
+mod late;
 mod markers;
 mod question;
 #[cfg(test)]
@@ -20,12 +21,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use thalweg_groups::partition_for;
+use thalweg_groups::{DurationHistogram, partition_for};
 use thalweg_log::VerificationGuard;
 use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
 use thalweg_wire::ErrorCode;
 use tokio::time::Instant;
 
+pub(crate) use late::{CHECK_MS as LATE_CHECK_MS, LateTransactions};
 pub(crate) use markers::Markers;
 pub(crate) use question::{Operation, Question, Verdict};
 
@@ -44,8 +46,11 @@ const BEGIN_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 #[derive(Debug, Default)]
 pub(crate) struct Transactions {
     pub(crate) markers: Markers,
+    pub(crate) late: LateTransactions,
     coordinators: Mutex<BTreeMap<i32, Arc<Coordinator>>>,
     failures: AtomicU64,
+    /// How long verdicts of coordinators took.
+    verification_times: Mutex<DurationHistogram>,
 }
 
 impl Transactions {
@@ -54,10 +59,13 @@ impl Transactions {
     /// Where nothing can be found out the verdict is NETWORK_EXCEPTION or an error of coordinators, for all partitions.
     pub(crate) async fn verify(&self, broker: &Arc<Broker>, question: Question) -> Verdict {
         let partitions = question.partitions();
+        let begun = Instant::now();
         let verdict = match coordinator_of(broker, &question.transactional_id) {
             Some(id) => self.ask(broker, id, question).await,
             None => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
         };
+        let took_ms = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
+        self.verification_times.lock().add(took_ms);
         let failed = verdict.failures(partitions);
         self.failures.fetch_add(u64::try_from(failed).unwrap_or(u64::MAX), Ordering::Relaxed);
         verdict
@@ -114,6 +122,11 @@ impl Transactions {
             tokio::time::sleep(backoff).await;
             backoff = (backoff * 2).min(BEGIN_BACKOFF_MAX);
         }
+    }
+
+    /// How long verdicts of coordinators took.
+    pub(crate) fn verification_times(&self) -> DurationHistogram {
+        *self.verification_times.lock()
     }
 
     /// Partitions that were not found to be part of a transaction.

@@ -121,7 +121,7 @@ impl Shard for Ledger {
         self.parked.drain(..).for_each(|token| out.complete(token, Err(error)));
     }
 
-    fn commit(&mut self, offset: i64) {
+    fn commit(&mut self, offset: i64, _: Now, _: &mut Outcome<Self>) {
         self.undo.forget_below(offset);
     }
 

@@ -669,7 +669,7 @@ impl Shard for GroupShard {
         self.live.clear();
     }
 
-    fn commit(&mut self, offset: i64) {
+    fn commit(&mut self, offset: i64, _: Now, _: &mut Out) {
         self.logged.commit(offset);
         let rebalances = &mut self.rebalances;
         self.ending.take_below(offset, |id, group| {

@@ -2,16 +2,14 @@
 
 mod offsets;
 
-use std::io::{BufRead, BufReader, Write};
-
 use thalweg::Connection;
-use thalweg_testkit::oracle::{Input, Output};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::{
     FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest, ProduceResponse,
 };
 
 use super::*;
+use crate::support::transactions::Clients;
 use crate::support::{metric, producer_batch as batch, send};
 
 const JAVA: i32 = 1;
@@ -21,62 +19,6 @@ const STATE_PARTITIONS: i32 = 4;
 /// Led here, and by Java.
 const OURS: i32 = 0;
 const THEIRS: i32 = 1;
-
-/// Kafka's own clients.
-struct Clients {
-    input: Input,
-    output: BufReader<Output>,
-    bootstrap: String,
-}
-
-impl Clients {
-    fn start(bootstrap: &str) -> Clients {
-        let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/Transactions.java");
-        let (input, output) = Program::source(source, "Transactions").start();
-        Clients { input, output: BufReader::new(output), bootstrap: bootstrap.to_owned() }
-    }
-
-    fn ask(&mut self, command: &str) -> String {
-        writeln!(self.input, "{command}").unwrap();
-        let mut answer = String::new();
-        self.output.read_line(&mut answer).unwrap();
-        answer.trim_end().to_owned()
-    }
-
-    /// Commands that succeed.
-    fn all(&mut self, commands: &[&str]) {
-        for command in commands {
-            assert_eq!(self.ask(command), "ok", "{command}");
-        }
-    }
-
-    fn open(&mut self, name: &str) {
-        let command = format!("open {name} {} 60000", self.bootstrap);
-        self.all(&[&command]);
-    }
-
-    /// What a reader of a partition sees.
-    fn read(&mut self, isolation: &str, partition: i32) -> String {
-        self.ask(&format!("read {isolation} {} t {partition}", self.bootstrap))
-    }
-
-    fn committed(&mut self, partition: i32) -> String {
-        self.read("read_committed", partition)
-    }
-
-    /// Waits for what a transaction's end lets readers see: a producer hears of it before its markers are written.
-    async fn until_committed(&mut self, partition: i32, expected: &str) {
-        let deadline = Instant::now() + WAIT;
-        loop {
-            let seen = self.committed(partition);
-            if seen == expected {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{seen} instead of {expected} in {partition}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-}
 
 struct World {
     kafka: Kafka,

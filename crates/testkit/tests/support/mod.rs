@@ -3,6 +3,8 @@
 // Each test file uses its own part of it.
 #![allow(dead_code)]
 
+pub mod transactions;
+
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -90,6 +92,17 @@ pub fn producer_batch(
     sequence: i32,
     transactional: bool,
 ) -> Vec<u8> {
+    producer_batch_at(1_000, producer_id, producer_epoch, sequence, transactional)
+}
+
+/// The same, of a record with this timestamp.
+pub fn producer_batch_at(
+    timestamp: i64,
+    producer_id: i64,
+    producer_epoch: i16,
+    sequence: i32,
+    transactional: bool,
+) -> Vec<u8> {
     let options = BatchOptions {
         producer_id,
         producer_epoch,
@@ -98,7 +111,7 @@ pub fn producer_batch(
         ..BatchOptions::default()
     };
     let mut builder = BatchBuilder::new(options);
-    builder.append(1_000, None, Some(b"x"), &[]);
+    builder.append(timestamp, None, Some(b"x"), &[]);
     builder.finish(&mut Compressor::new()).unwrap()
 }
 

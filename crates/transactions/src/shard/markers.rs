@@ -34,12 +34,22 @@ impl TransactionShard {
 
     /// Has the completion written if all markers are.
     pub(super) fn complete_if_marked(&mut self, id: &Arc<str>, now: Now, out: &mut Out) {
-        let Known::Is(transaction) = self.ids.get(id) else { return };
-        let Some(marked) = self.marked.get(id) else { return };
-        if transaction.state.is_prepared() && marked.contains_all(&transaction.partitions) {
+        let is_due = self.marked.get(id).is_some_and(|marked| self.lacks_completion(id, marked));
+        if let (true, Known::Is(transaction)) = (is_due, self.ids.get(id)) {
             let completed = transaction.complete(now.wall_ms);
             self.write(id, completed, out);
         }
+    }
+
+    /// Transactions whose completion could not be written, and is written again.
+    pub fn completions_to_retry(&self) -> usize {
+        self.marked.iter().filter(|(id, marked)| self.lacks_completion(id, marked)).count()
+    }
+
+    /// Whether all markers of an id are written, and its completion is not on its way.
+    fn lacks_completion(&self, id: &str, marked: &Partitions) -> bool {
+        let Known::Is(transaction) = self.ids.get(id) else { return false };
+        transaction.state.is_prepared() && marked.contains_all(&transaction.partitions)
     }
 
     /// What was written of an id was taken back: if that was its completion, it is written again.

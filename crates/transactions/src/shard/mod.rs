@@ -60,6 +60,9 @@ pub struct TransactionShard {
     /// Markers that are written of transactions whose outcome is decided.
     marked: HashMap<Arc<str>, Partitions>,
     waiting: waiting::Waiting,
+    /// Ids whose transition is under way, and of which no [`Shard::resume`] will tell: a load has brought it, or it takes
+    /// longer than that is waited for.
+    unattended: HashSet<Arc<str>>,
     /// Whether timers of the sweeps run. A partition without ids needs none: there are 50, most of them empty.
     is_swept: bool,
 }
@@ -73,6 +76,7 @@ impl TransactionShard {
             ids: Ids::default(),
             marked: HashMap::new(),
             waiting: waiting::Waiting::default(),
+            unattended: HashSet::new(),
             is_swept: false,
         }
     }
@@ -176,7 +180,7 @@ impl TransactionShard {
     }
 
     fn describe(&self, id: &str) -> Result<Description, ErrorCode> {
-        let transaction = self.ids.committed(id).ok_or(ErrorCode::TRANSACTIONAL_ID_NOT_FOUND)?;
+        let transaction = self.ids.shown(id).ok_or(ErrorCode::TRANSACTIONAL_ID_NOT_FOUND)?;
         let mut partitions = transaction.partitions.clone();
         if let Some(marked) = self.marked.get(id) {
             partitions.remove_all(marked);
@@ -199,9 +203,9 @@ impl TransactionShard {
                 && filter.states.as_ref().is_none_or(|states| states.contains(&transaction.state))
                 && (filter.duration_ms < 0 || age_ms > filter.duration_ms)
         };
-        let listed = self.ids.iter().filter(|(_, transaction, _)| passes(transaction));
+        let listed = self.ids.all_shown().filter(|(_, transaction)| passes(transaction));
         listed
-            .map(|(id, transaction, _)| Listed {
+            .map(|(id, transaction)| Listed {
                 transactional_id: id.to_string(),
                 producer_id: transaction.producer_id,
                 state: transaction.state,
@@ -323,6 +327,9 @@ impl Shard for TransactionShard {
     ) {
         for id in ids {
             self.resume_one(&id, result, now, out);
+            if result.is_err() && matches!(self.ids.get(&id), Known::InTransit) {
+                self.unattended.insert(id);
+            }
         }
     }
 
@@ -330,6 +337,8 @@ impl Shard for TransactionShard {
         if !self.is_empty() {
             self.begin_sweeps(out);
         }
+        self.ids.loaded();
+        self.unattended.extend(self.ids.in_transit().cloned());
         self.resume_markers(out);
     }
 
@@ -338,21 +347,27 @@ impl Shard for TransactionShard {
         self.answer_all_waiting(error, out);
     }
 
-    fn commit(&mut self, offset: i64) {
+    fn commit(&mut self, offset: i64, now: Now, out: &mut Out) {
         let mut settled = Vec::new();
         self.ids.commit(offset, |id| settled.push(Arc::clone(id)));
         for id in settled {
             if !self.ids.committed(&id).is_some_and(|it| it.state.is_prepared()) {
                 self.marked.remove(&id);
             }
+            if self.unattended.remove(&id) {
+                self.serve(&id, now, out);
+            }
         }
     }
 
-    fn revert(&mut self, offset: i64, _: ErrorCode, _: Now, out: &mut Out) {
+    fn revert(&mut self, offset: i64, _: ErrorCode, now: Now, out: &mut Out) {
         let mut settled = Vec::new();
         self.ids.revert(offset, |id| settled.push(Arc::clone(id)));
         for id in settled {
             self.completion_reverted(&id, out);
+            if self.unattended.remove(&id) {
+                self.serve(&id, now, out);
+            }
         }
     }
 

@@ -52,9 +52,10 @@ impl World {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
             jobs: 1,
+            serves_partial_loads: false,
         };
         let image = Arc::new(MetadataImage::empty());
-        let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new());
+        let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new(None));
         groups.elected(Arc::clone(&partition), 0);
         let world = World { _dir: dir, _logs: logs, partition, groups };
         world.loaded().await;

@@ -12,7 +12,7 @@ use thalweg_records::batch::{BatchView, Compression};
 use thalweg_records::record::{self, RecordContext};
 use thalweg_records::validate::Scratch;
 
-use super::{Led, Runner};
+use super::{Driven, Led, Runner};
 use crate::workspace;
 
 /// Bytes of the log that are read at a time.
@@ -29,16 +29,7 @@ pub(super) struct Found {
 }
 
 /// Replays the partition's log into `runner` and lets it take requests.
-pub(super) fn load<S>(led: &Arc<Led<S>>, mut runner: Runner<S>)
-where
-    S: Shard + Send + 'static,
-    S::Request: Send,
-    S::Response: Send + 'static,
-    S::Record: Send,
-    S::TimerKey: Send,
-    S::Then: Send,
-    S::Effect: Send,
-{
+pub(super) fn load<S: Driven>(led: &Arc<Led<S>>, mut runner: Runner<S>) {
     let started = std::time::Instant::now();
     let (topic, partition) = (&led.partition.topic, led.partition.index);
     let mut found = Found::default();
@@ -59,54 +50,79 @@ where
     match reason {
         None => {
             led.install(runner);
+            let ms = started.elapsed().as_millis() as u64;
+            led.load_times.add(ms, led.clock.monotonic_ms());
             if found.records > 0 {
-                let ms = started.elapsed().as_millis() as u64;
                 tracing::info!(%topic, partition, records = found.records, ms,
                     "coordinator state loaded");
             }
         }
         Some(reason) => {
             tracing::error!(%topic, partition, reason,
-                "coordinator state could not be loaded; its groups have no coordinator");
+                "coordinator state could not be loaded: what is in this partition has no coordinator");
             led.close();
         }
     }
     led.wake_changed.notify_one();
 }
 
-/// Replays the whole log; false if the partition moved away meanwhile.
+/// Replays the log, all of it or what can be read; false if the partition moved away meanwhile.
 fn replay<S: Shard>(
     led: &Led<S>,
     runner: &mut Runner<S>,
     found: &mut Found,
 ) -> Result<bool, String> {
     let log = &led.partition.log;
+    let end = match replay_all(led, runner, found) {
+        Ok(Some(end)) => end,
+        Ok(None) => return Ok(false),
+        Err(reason) if led.config.serves_partial_loads => {
+            let end = log.log_end_offset();
+            tracing::error!(
+                topic = %led.partition.topic, partition = led.partition.index, reason,
+                log_end_offset = end, records = found.records,
+                "the coordinator's log cannot be read any further: what stands before that is served, and what stands \
+                 behind it is as if it were not there"
+            );
+            end
+        }
+        Err(reason) => return Err(reason),
+    };
+    runner.load_finished(end, log.high_watermark(), led.clock.now());
+    Ok(true)
+}
+
+/// Replays the whole log; gives its end, or none if the partition moved away meanwhile.
+fn replay_all<S: Shard>(
+    led: &Led<S>,
+    runner: &mut Runner<S>,
+    found: &mut Found,
+) -> Result<Option<i64>, String> {
+    let log = &led.partition.log;
     let mut at = log.log_start_offset();
     let mut scratch = workspace::validation();
     let mut plain = Vec::new();
     let is_gone = || led.is_gone();
-    let end = loop {
+    loop {
         let end = log.log_end_offset();
         if at >= end {
-            break end;
+            return Ok(Some(end));
         }
         if is_gone() {
-            return Ok(false);
+            return Ok(None);
         }
         // It waits before it gives up, so that this is no busy loop; and it ends when it is resigned.
         let Some(chunk) = led.partition.read_whole(at, CHUNK_BYTES)? else { continue };
         if chunk.is_empty() {
-            break end;
+            return Ok(Some(end));
         }
         let now = led.clock.now();
         let next = replay_chunk(runner, &chunk, at, &mut scratch, &mut plain, now, found, is_gone)?;
         match next {
             Some(next) => at = next,
-            None => return Ok(false),
+            None => return Ok(None),
         }
-    };
-    runner.load_finished(end, log.high_watermark(), led.clock.now());
-    Ok(true)
+    }
 }
 
 /// Replays whole batches; gives the offset after the last one, or none if the load is not wanted

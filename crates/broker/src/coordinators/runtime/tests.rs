@@ -218,7 +218,7 @@ impl Shard for Adder {
         waiting.for_each(|token| out.complete(token, Err(error)));
     }
 
-    fn commit(&mut self, _: i64) {}
+    fn commit(&mut self, _: i64, _: Now, _: &mut Outcome<Self>) {}
 
     fn revert(&mut self, offset: i64, _: ErrorCode, _: Now, _: &mut Outcome<Self>) {
         while let Some((_, before)) = self.undo.pop_if(|(at, _)| *at >= offset) {
@@ -275,6 +275,10 @@ struct World {
 
 impl World {
     fn new() -> World {
+        World::with_partial_loads(false)
+    }
+
+    fn with_partial_loads(serves_partial_loads: bool) -> World {
         let dir = TempDir::new();
         let hook = Hook::default();
         // Batches of a few records.
@@ -290,17 +294,15 @@ impl World {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
             jobs: JOBS,
+            serves_partial_loads,
         };
         let world = Arc::<AtomicU64>::default();
         let known = Arc::clone(&world);
         let initial = move || vec![known.load(Ordering::SeqCst) as i64];
-        let coordinator = Coordinator::new(
-            config,
-            Clock::new(),
-            Adder::default,
-            initial,
-            |_, effect| match effect {},
-        );
+        let coordinator =
+            Coordinator::new(config, Clock::new(None), Adder::default, initial, |_, effect| {
+                match effect {}
+            });
         World { _dir: dir, _logs: logs, hook, partition, coordinator, world }
     }
 
@@ -464,10 +466,19 @@ struct BatchOfOne(Vec<u8>);
 
 impl BatchOfOne {
     fn new(number: i64) -> BatchOfOne {
+        let record = Number(number).encode().unwrap();
+        BatchOfOne::of(&record.key, record.value.as_deref())
+    }
+
+    /// Of a record whose value nobody can read.
+    fn unreadable() -> BatchOfOne {
+        BatchOfOne::of(&[0, 1], Some(b"no number"))
+    }
+
+    fn of(key: &[u8], value: Option<&[u8]>) -> BatchOfOne {
         use thalweg_records::builder::{BatchBuilder, BatchOptions};
         let mut builder = BatchBuilder::new(BatchOptions::default());
-        let record = Number(number).encode().unwrap();
-        builder.append(1, Some(&record.key), record.value.as_deref(), &[]);
+        builder.append(1, Some(key), value, &[]);
         let mut compressor = thalweg_records::codec::Compressor::new();
         BatchOfOne(builder.finish(&mut compressor).unwrap())
     }
@@ -514,7 +525,7 @@ async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
     let mut found = load::Found::default();
     let looks = AtomicU64::new(0);
     let gone = || looks.fetch_add(1, Ordering::Relaxed) == 2;
-    let now = Clock::new().now();
+    let now = Clock::new(None).now();
     let next =
         load::replay_chunk(&mut runner, &chunk, 0, &mut scratch, &mut plain, now, &mut found, gone);
     assert_eq!(next, Ok(None));
@@ -540,6 +551,42 @@ async fn what_cannot_be_loaded_has_no_coordinator() {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
     assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::NOT_COORDINATOR));
+}
+
+/// As Kafka's two coordinators differ in it: that of groups refuses, that of transactions serves what it has read.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be() {
+    for serves_partial_loads in [false, true] {
+        let world = World::with_partial_loads(serves_partial_loads);
+        world.elected(0);
+        assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
+        let waiter: Arc<dyn AppendWaiter> = Arc::<crate::partition::AppendResults>::default();
+        for mut batch in [BatchOfOne::unreadable(), BatchOfOne::new(100)] {
+            let own = OwnAppend::Records;
+            let appended = world.partition.submit_own(&mut batch.0, own, 0, 0, &waiter, 0);
+            assert!(matches!(appended, SubmittedOwn::Done(Ok(_))));
+        }
+        world.coordinator.resigned(0, None);
+        world.elected(1);
+        let unloaded = Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        let answer = loop {
+            let answer = world.ask(Ask::Sum).await;
+            if answer != unloaded {
+                break answer;
+            }
+            tokio::task::yield_now().await;
+        };
+        if !serves_partial_loads {
+            assert_eq!(answer, Err(ErrorCode::NOT_COORDINATOR));
+            continue;
+        }
+        assert_eq!(answer, Ok(3));
+        // It goes on behind all that is in the log.
+        assert_eq!(world.ask(Ask::Add(vec![10])).await, Ok(0));
+        assert_eq!(world.sum().await, 13);
+        assert_eq!(world.partition.log.log_end_offset(), 5);
+        assert_eq!(world.coordinator.panics(), 0);
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -579,7 +626,7 @@ async fn unknown_types_are_counted_and_left_alone() {
     let mut runner = Runner::with_proofs(Adder::default(), RunnerConfig::default());
     let (mut scratch, mut plain) = (crate::workspace::validation(), Vec::new());
     let mut found = load::Found::default();
-    let now = Clock::new().now();
+    let now = Clock::new(None).now();
     let next = load::replay_chunk(
         &mut runner,
         &chunk,
