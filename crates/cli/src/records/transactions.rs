@@ -334,7 +334,7 @@ impl Transactions {
             }
             (Ok(_), Ok(())) => {
                 if !json && !quiet {
-                    out.line(&format!("{}", tally.committed()))?;
+                    out.line(&tally.committed())?;
                 }
                 return out.finish();
             }
