@@ -5,9 +5,11 @@ use crate::limited::{self, Limited};
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::TestBroker;
+use thalweg_testkit::kafka::{Kafka, Shared};
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 
@@ -302,4 +304,88 @@ fn a_run_goes_on_where_leaders_move_and_brokers_end() {
 fn sent_and_refused(report: &Value) -> u64 {
     let requests = report["requests"].as_u64().unwrap();
     requests - report["batches"].as_u64().unwrap()
+}
+
+/// What `bench client transact` says that it committed is what readers of committed records find.
+fn transactions_are_counted(bootstrap: &str) {
+    ok(bootstrap, &["topic", "create", "transact", "-p", "4"]);
+    let transact = |options: &[&str]| {
+        let mut command = Command::new(THALWEG);
+        command.args(["bench", "client", "transact", "-b", bootstrap, "--topic", "transact"]);
+        limited::output(command.args(["--warmup-seconds", "0.2", "--seconds", "0.5"]).args(options))
+    };
+    let mut records = 0;
+    let shape = ["--records-per-transaction", "12", "--partitions", "4", "--producers", "2"];
+    for (rate, plain) in [(false, false), (true, false), (false, true)] {
+        let mut options = shape.to_vec();
+        options.extend(if rate { ["--rate", "40"].as_slice() } else { &[] });
+        options.extend(if plain { ["--plain"].as_slice() } else { &[] });
+        let output = transact(&options);
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(output.status.success() && report["errors"] == 0, "{output:?}");
+        let count =
+            |name: &str| report[name].as_u64().unwrap_or_else(|| panic!("{name}: {report}"));
+        let all = count("transactions_all");
+        assert!(all > 0 && count("transactions") <= all && count("aborted") == 0, "{report}");
+        if rate {
+            // One of each 50 ms of 0.7 s for each of the two, begun late or not.
+            assert!(all <= 28, "{report}");
+        }
+        let asked = report["coordinator_requests_per_transaction"].as_f64();
+        assert_eq!(
+            asked.is_some_and(|asked| asked > 0.0),
+            !plain && count("transactions") > 0,
+            "{report}"
+        );
+        records += 12 * all;
+    }
+    let deadline = Instant::now() + Duration::from_secs(60);
+    loop {
+        let mut consume = Command::new(THALWEG);
+        consume.args(["consume", "transact", "-o", "beginning", "-e", "-f", ".", "-b", bootstrap]);
+        let read = limited::output(consume.args(["--isolation", "read_committed"])).stdout.len();
+        if read as u64 == records {
+            break;
+        }
+        // The last markers may be missing.
+        assert!((read as u64) < records && Instant::now() < deadline, "{read} of {records}");
+    }
+    let polled = limited::output(Command::new(THALWEG).args([
+        "bench",
+        "client",
+        "poll",
+        "-b",
+        bootstrap,
+        "--topic",
+        "transact",
+        "--isolation",
+        "read_committed",
+        "--records",
+        &records.to_string(),
+    ]));
+    assert!(polled.status.success(), "{polled:?}");
+    for (options, code) in
+        [(["--partitions", "5"], 3), (["--records-per-transaction", "0"], 2), (["--rate", "0"], 2)]
+    {
+        let refused = transact(&options);
+        assert_eq!(refused.status.code(), Some(code), "{refused:?}");
+    }
+    assert_eq!(
+        transact(&["--partitions", "4", "--records-per-transaction", "3"]).status.code(),
+        Some(2)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transactions_of_this_broker_are_counted() {
+    let broker = TestBroker::start().await;
+    let bootstrap = broker.bootstrap();
+    tokio::task::spawn_blocking(move || transactions_are_counted(&bootstrap)).await.unwrap();
+    broker.shut_down().await;
+}
+
+#[test]
+fn transactions_of_kafka_are_counted() {
+    let Some(kafka) = Shared::get() else { return };
+    transactions_are_counted(kafka.bootstrap());
 }

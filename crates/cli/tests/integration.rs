@@ -9,6 +9,7 @@ mod kafka;
 mod limited;
 mod migrate;
 mod password;
+mod produce_transactions;
 #[path = "../../testkit/tests/support/mod.rs"]
 mod raw;
 mod records;

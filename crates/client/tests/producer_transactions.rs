@@ -180,6 +180,16 @@ async fn all_of_a_transaction_is_read_or_nothing() {
         assert_eq!(world.read(IsolationLevel::ReadCommitted).await, is_committed, "{level}");
         let is_there = values([(0, &["a"]), (1, &["a", "aborted", "b"]), (2, &["a", "outside"])]);
         assert_eq!(world.read(IsolationLevel::ReadUncommitted).await, is_there, "{level}");
+        let counts = producer.counts();
+        let ended = (counts.transactions_committed, counts.transactions_aborted);
+        assert_eq!(ended, (3, 2), "{level}");
+        // InitProducerId, three times EndTxn, and, where the client adds partitions, at least as many
+        // AddPartitionsToTxn; what had to be asked again says so.
+        let asked = counts.coordinator_requests - counts.concurrent_transactions;
+        match level {
+            2 => assert!(counts.coordinator_requests >= 4 && asked <= 4, "{counts:?}"),
+            _ => assert!(asked >= 7, "{counts:?}"),
+        }
         assert!(producer.close(Duration::from_secs(20)).await);
     }
 }

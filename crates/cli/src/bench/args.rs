@@ -302,7 +302,7 @@ fn parse_count_by(text: &str, kilo: u64) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| format!("'{text}' is too large"))
 }
 
-fn parse_positive(text: &str) -> Result<f64, String> {
+pub(super) fn parse_positive(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(number) if number.is_finite() && number > 0.0 => Ok(number),
         _ => Err("must be a number above 0".into()),

@@ -56,6 +56,15 @@ pub struct ClientConfig {
 }
 
 impl ClientArgs {
+    /// What `-X` sets a property to; `None` where only a file does, or nobody.
+    pub fn property(&self, name: &str) -> Option<&str> {
+        let pairs = self.properties.iter().rev().filter_map(|pair| pair.split_once('='));
+        pairs
+            .map(|(of, value)| (of.trim(), value.trim()))
+            .find(|(of, _)| *of == name)
+            .map(|(_, value)| value)
+    }
+
     /// Reads the property file, puts the options on top, and makes of it how connections behave.
     /// [`report`](super::report) is left to the caller, who may have more to set.
     pub fn resolve(&self) -> Result<ClientConfig, CliError> {

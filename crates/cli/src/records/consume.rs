@@ -22,6 +22,7 @@ use crate::client::{
 
 /// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
+const ISOLATION: &str = "isolation.level";
 /// How often it is looked whether the end is reached, when no records come.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long a member has nothing to read before it says so.
@@ -34,6 +35,8 @@ Examples:
   thalweg consume orders -o beginning -e            all there is, then stop
   thalweg consume orders -o -10 -f '%p:%o %k=%s\\n'  the last ten of each partition, then what comes
   thalweg consume orders -o @-15m --json            the last quarter of an hour, and on, as JSON
+  thalweg consume orders --isolation read_committed -o beginning -e
+                                                    nothing of open or aborted transactions
   thalweg consume -G billing '^orders.*'            as a member of a group, all topics that match";
 
 fn after_help() -> String {
@@ -57,12 +60,19 @@ pub struct ConsumeArgs {
     /// Where to stop: a place before which records are printed
     #[arg(long, value_name = "PLACE", allow_hyphen_values = true, conflicts_with = "exit")]
     until: Option<Place>,
-    /// Stop where the topic ends now.
+    /// Stop where the topic ends now: with read_committed at its last stable offset, behind which a transaction
+    /// is open.
     ///
     /// A member of a --group stops at the end of the partitions that it was given. While others
     /// have them all it waits, as with kcat: it may get some yet, and often does a moment later.
     #[arg(short, long)]
     exit: bool,
+    /// What of transactions is read: read_uncommitted is everything, read_committed only what is
+    /// committed, and nothing behind a transaction that is open [default: isolation.level, then
+    /// read_uncommitted]
+    #[arg(long, alias = "isolation-level", value_name = "LEVEL")]
+    #[arg(value_parser = ["read_uncommitted", "read_committed"], hide_possible_values = true)]
+    isolation: Option<String>,
     /// Stop after so many records
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
@@ -162,7 +172,16 @@ struct Task {
 
 async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     let print = Print::of(args)?;
-    let config = args.client.resolve()?;
+    let mut config = args.client.resolve()?;
+    if let Some(level) = &args.isolation {
+        match args.client.property(ISOLATION) {
+            Some(other) if !other.is_empty() && !other.eq_ignore_ascii_case(level) => {
+                let why = format!("--isolation {level} is not -X {ISOLATION}={other}");
+                return Err(CliError::Usage(why));
+            }
+            _ => config.properties.set(ISOLATION, level),
+        }
+    }
     let mut settings = ConsumerConfig::from_properties(&config.properties)?;
     if let Some(group) = &args.group {
         settings.group_id = Some(group.clone());

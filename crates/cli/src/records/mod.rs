@@ -8,3 +8,5 @@ mod format;
 mod input;
 pub mod produce;
 mod progress;
+mod sources;
+mod transactions;

@@ -1,10 +1,11 @@
 //! `thalweg produce`.
 
 use std::collections::VecDeque;
+use std::fmt::Display;
 use std::fs::File;
 use std::future::Future;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::pin::Pin;
 use std::process::ExitCode;
 use std::task::{Context, Poll, Waker};
@@ -20,7 +21,9 @@ use super::envelope;
 use super::format::unescape;
 use super::input::{self, Block, Piece, find};
 use super::progress::Progress;
-use crate::client::{self, CliError, ClientArgs, EXIT_CODES, report, stop_signal, warn};
+use super::sources::{Sources, cannot_read};
+use super::transactions::{Ended, TransactionArgs, Transactions};
+use crate::client::{self, CliError, ClientArgs, EXIT_CODES, StopSignals, report, warn};
 
 /// Records in flight, whose result is still to be looked at.
 const WAITING_MAX: usize = 100_000;
@@ -38,7 +41,8 @@ Examples:
   echo hello | thalweg produce greetings
   thalweg produce orders -K : < orders.txt            key:value on each line
   thalweg produce pictures -k logo --file logo.png    a whole file as one record
-  thalweg consume a -o beginning -e --json | thalweg produce b --json     a copy";
+  thalweg consume a -o beginning -e --json | thalweg produce b --json     a copy
+  thalweg produce orders --transaction < orders.txt   all of them, or none";
 
 fn after_help() -> String {
     format!("{EXAMPLES}\n\n{EXIT_CODES}")
@@ -108,6 +112,8 @@ pub struct ProduceArgs {
     #[arg(short, long)]
     quiet: bool,
     #[command(flatten)]
+    transactions: TransactionArgs,
+    #[command(flatten)]
     client: ClientArgs,
 }
 
@@ -124,21 +130,37 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
             config.properties.set(name, value);
         }
     }
+    let plan = args.transactions.plan(&args.client, &mut config.properties)?;
     let delimiter = unescape(&args.delimiter).map_err(CliError::Usage)?;
     let mut settings = ProducerConfig::from_properties(&config.properties)?;
     if let Some(timeout) = args.client.timeout {
         settings.max_block = timeout;
         settings.delivery_timeout = timeout.max(settings.linger + config.options.request_timeout);
     }
+    if let Some(plan) = &plan {
+        plan.check(&settings)?;
+    }
     settings.check(&config.options)?;
     let request_max = settings.max_request_size;
     report(&config.properties);
-    let sources = Sources::of(args)?;
+    let sources = Sources::of(&args.paths)?;
     let cluster = config.connect().await?;
-    let producer = Producer::new(cluster, settings)?;
+    let (producer, transactions) = match plan {
+        Some(plan) => {
+            let transactions = plan.begin(cluster, settings).await?;
+            (transactions.producer().clone(), Some(transactions))
+        }
+        None => (Producer::new(cluster, settings)?, None),
+    };
+    let mut stops = StopSignals::new();
     let mut run = Run {
         producer: &producer,
-        sent: Sent { is_verbose: args.verbose, ..Sent::default() },
+        sent: Sent {
+            is_verbose: args.verbose,
+            is_transactional: transactions.is_some(),
+            ..Sent::default()
+        },
+        transactions,
         input_max: recipe.input_max(request_max),
         request_max,
         recipe,
@@ -147,18 +169,34 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
         bytes: 0,
         records: 0,
     };
-    let result = match args.file {
-        true => run.files(&args.paths).await,
-        false => run.stream(sources, delimiter).await,
+    let all = async {
+        match args.file {
+            true => run.files(&args.paths).await,
+            false => run.stream(sources, delimiter).await,
+        }
     };
-    let Run { mut sent, records, progress, .. } = run;
-    let mut stopped = std::pin::pin!(stop_signal());
-    tokio::select! {
-        // Why the producer cannot go on is what its deliveries say, too.
-        _ = producer.flush() => {}
-        () = &mut stopped => warn("stopped before everything was acknowledged"),
-    }
+    let result = tokio::select! {
+        biased;
+        () = stops.next() => Ok(Ended::Stopped),
+        result = all => result.map(|()| Ended::Whole),
+    };
+    let Run { mut sent, records, progress, transactions, .. } = run;
+    let is_quiet = args.quiet;
     drop(progress);
+    let result = match transactions {
+        Some(transactions) => {
+            let how = (args.client.json, is_quiet);
+            transactions.conclude(result, &mut stops, how).await
+        }
+        None => {
+            tokio::select! {
+                // Why the producer cannot go on is what its deliveries say, too.
+                _ = producer.flush() => {}
+                () = stops.next() => warn("stopped before everything was acknowledged"),
+            }
+            result.map(drop)
+        }
+    };
     // What is not acknowledged by now fails by this.
     producer.close(Duration::ZERO).await;
     sent.settle();
@@ -228,54 +266,10 @@ impl Recipe {
     }
 }
 
-/// What is to be read, one behind the other.
-struct Sources {
-    all: Vec<Source>,
-    /// Bytes of all of it, where that is known.
-    total: Option<u64>,
-}
-
-enum Source {
-    Stdin,
-    Path(PathBuf),
-}
-
-impl Sources {
-    /// Nothing is written if one of them is not there. They are opened one by one, in their turn.
-    fn of(args: &ProduceArgs) -> Result<Sources, CliError> {
-        if args.paths.is_empty() {
-            return Ok(Sources { all: vec![Source::Stdin], total: None });
-        }
-        let mut total = 0;
-        for path in &args.paths {
-            total += std::fs::metadata(path).map_err(|error| cannot_read(path, &error))?.len();
-        }
-        let all = args.paths.iter().cloned().map(Source::Path).collect();
-        Ok(Sources { all, total: Some(total) })
-    }
-}
-
-impl Source {
-    fn open(&self) -> Result<Box<dyn Read + Send>, CliError> {
-        Ok(match self {
-            Source::Stdin => Box::new(std::io::stdin()),
-            Source::Path(path) => {
-                Box::new(File::open(path).map_err(|error| cannot_read(path, &error))?)
-            }
-        })
-    }
-}
-
-fn cannot_read(path: &Path, error: &std::io::Error) -> CliError {
-    let text = format!("{}: {error}", path.display());
-    match error.kind() {
-        std::io::ErrorKind::NotFound => CliError::NotFound(text),
-        _ => CliError::Failed(text),
-    }
-}
-
 struct Run<'a> {
     producer: &'a Producer,
+    /// Where records go into transactions.
+    transactions: Option<Transactions>,
     recipe: Recipe,
     /// Most bytes of input that are taken for one record.
     input_max: usize,
@@ -299,7 +293,7 @@ impl Run<'_> {
             // What is no file tells no size beforehand.
             file.take(most.saturating_add(1)).read_to_end(&mut value).map_err(failed)?;
             match value.len() > self.input_max {
-                true => self.too_long(size.max(value.len() as u64)),
+                true => self.too_long(size.max(value.len() as u64))?,
                 false => self.send(&value).await?,
             }
         }
@@ -308,7 +302,6 @@ impl Run<'_> {
 
     /// Records from streams.
     async fn stream(&mut self, sources: Sources, delimiter: Vec<u8>) -> Result<(), CliError> {
-        let mut stopped = std::pin::pin!(stop_signal());
         let mut look = tokio::time::interval(LOOK_EVERY);
         look.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         for source in sources.all {
@@ -317,11 +310,15 @@ impl Run<'_> {
             loop {
                 let block = tokio::select! {
                     biased;
-                    () = &mut stopped => return Ok(()),
                     block = blocks.recv() => block,
                     // Who types hears what became of it before the next line.
                     _ = look.tick() => {
                         self.sent.settle();
+                        self.look_at_transaction()?;
+                        continue;
+                    }
+                    () = is_due(&self.transactions) => {
+                        self.commit().await?;
                         continue;
                     }
                 };
@@ -344,7 +341,7 @@ impl Run<'_> {
             }
             match record {
                 Piece::Record(bytes) => self.send(bytes).await?,
-                Piece::TooLong(bytes) => self.too_long(bytes),
+                Piece::TooLong(bytes) => self.too_long(bytes)?,
             }
         }
         self.bytes += block.read;
@@ -359,17 +356,41 @@ impl Run<'_> {
     }
 
     /// A record that was not even read as a whole.
-    fn too_long(&mut self, bytes: u64) {
+    fn too_long(&mut self, bytes: u64) -> Result<(), CliError> {
         self.count();
-        let (number, most) = (self.records, self.request_max);
-        self.sent.failed(&format!(
-            "record {number}: its {bytes} bytes are too many for max.request.size={most}"
-        ));
+        let most = self.request_max;
+        self.wrong(format!("its {bytes} bytes are too many for max.request.size={most}"))
     }
 
-    /// Sends one record. What is wrong with it alone is no reason to stop.
+    /// The last record counted cannot be written. The others are, unless a transaction would lack it.
+    fn wrong(&mut self, why: impl Display) -> Result<(), CliError> {
+        let why = format!("record {}: {why}", self.records);
+        if self.transactions.is_some() {
+            return Err(CliError::Failed(why));
+        }
+        self.sent.failed(&why);
+        Ok(())
+    }
+
+    /// Commits the transaction that is open.
+    async fn commit(&mut self) -> Result<(), CliError> {
+        match &mut self.transactions {
+            Some(transactions) => transactions.commit().await,
+            None => Ok(()),
+        }
+    }
+
+    /// Fails where the transaction that is open can only be aborted.
+    fn look_at_transaction(&self) -> Result<(), CliError> {
+        self.transactions.as_ref().and_then(Transactions::failure).map_or(Ok(()), Err)
+    }
+
+    /// Sends one record. What is wrong with it alone is no reason to stop, outside of transactions.
     async fn send(&mut self, bytes: &[u8]) -> Result<(), CliError> {
         self.count();
+        if let Some(transactions) = &mut self.transactions {
+            transactions.open().await?;
+        }
         let recipe = &self.recipe;
         let envelope;
         let mut record = ProducerRecord {
@@ -386,11 +407,7 @@ impl Run<'_> {
         if recipe.json {
             match envelope::read(bytes) {
                 Ok(read) => envelope = read,
-                Err(why) => {
-                    let number = self.records;
-                    self.sent.failed(&format!("record {number}: {why}"));
-                    return Ok(());
-                }
+                Err(why) => return self.wrong(why),
             }
             record.key = envelope.key.as_deref();
             record.value = envelope.payload.as_deref();
@@ -409,20 +426,31 @@ impl Run<'_> {
         record.headers = (&headers).into();
         match self.producer.send(record).await {
             Ok(delivery) => self.sent.push(delivery, self.producer).await,
-            Err(error) if is_of_the_record(&error) => {
-                let number = self.records;
-                self.sent.failed(&format!("record {number}: {error}"));
+            Err(error) if is_of_the_record(&error) => return self.wrong(error),
+            Err(error) => {
+                self.look_at_transaction()?;
+                return Err(match &error.kind {
+                    ProduceErrorKind::UnknownTopic { code: Some(code), .. }
+                        if *code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION =>
+                    {
+                        CliError::NotFound(error.to_string())
+                    }
+                    _ => CliError::Client(error.into()),
+                });
             }
-            Err(error) => match &error.kind {
-                ProduceErrorKind::UnknownTopic { code: Some(code), .. }
-                    if *code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION =>
-                {
-                    return Err(CliError::NotFound(error.to_string()));
-                }
-                _ => return Err(CliError::Client(error.into())),
-            },
         }
-        Ok(())
+        match &mut self.transactions {
+            Some(transactions) => transactions.sent().await,
+            None => Ok(()),
+        }
+    }
+}
+
+/// Waits until the transaction that is open is to be committed.
+async fn is_due(transactions: &Option<Transactions>) {
+    match transactions.as_ref().and_then(Transactions::due) {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
     }
 }
 
@@ -438,6 +466,7 @@ struct Sent {
     waiting: VecDeque<Delivery>,
     failures: u64,
     is_verbose: bool,
+    is_transactional: bool,
 }
 
 impl Sent {
@@ -467,6 +496,8 @@ impl Sent {
                     let _ = writeln!(stderr, "partition {}, offset {}", at.partition, at.offset);
                 }
                 Ok(_) => {}
+                // Why a transaction is aborted is said once, and not by its records.
+                Err(_) if self.is_transactional => {}
                 Err(error) => self.failed(&error.to_string()),
             }
         }

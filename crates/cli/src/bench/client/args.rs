@@ -4,10 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use thalweg::IsolationLevel;
 use thalweg_records::Compression;
 
 use super::super::args::{
-    From, parse_acks, parse_compression, parse_count, parse_seconds, parse_size, parse_size_i32,
+    From, parse_acks, parse_compression, parse_count, parse_positive, parse_seconds, parse_size,
+    parse_size_i32,
 };
 
 /// Options of `thalweg bench client`.
@@ -27,9 +29,19 @@ pub(super) enum ClientCommand {
     Stream(StreamArgs),
     /// Write records as fast as the producer takes them.
     Write(WriteArgs),
+    /// Write transactions, one after the other or at a rate.
+    Transact(TransactArgs),
     /// Write a record every millisecond and read it, until standard input ends; say when each was acknowledged and
     /// when it arrived. For `bench/leader_moves.py`, which moves the partition's leader meanwhile.
     Moves(MovesArgs),
+}
+
+fn parse_isolation(text: &str) -> Result<IsolationLevel, String> {
+    match text {
+        "read_uncommitted" => Ok(IsolationLevel::ReadUncommitted),
+        "read_committed" => Ok(IsolationLevel::ReadCommitted),
+        _ => Err("must be read_uncommitted or read_committed".into()),
+    }
 }
 
 /// How the consumer comes by its partitions.
@@ -57,7 +69,7 @@ impl Mode {
 #[derive(Args, Clone)]
 pub(super) struct Common {
     /// Brokers to begin with: host:port,host:port.
-    #[arg(long, default_value = "127.0.0.1:9092")]
+    #[arg(short, long, alias = "bootstrap-server", default_value = "127.0.0.1:9092")]
     pub bootstrap: String,
     /// Topic; it must be there.
     #[arg(long, default_value = "bench")]
@@ -93,6 +105,9 @@ pub(super) struct PollArgs {
     /// How the consumer comes by its partitions.
     #[arg(long, value_enum, default_value = "assign")]
     pub mode: Mode,
+    /// read_uncommitted or read_committed (isolation.level).
+    #[arg(long, default_value = "read_uncommitted", value_parser = parse_isolation)]
+    pub isolation: IsolationLevel,
     /// Records of one poll (max.poll.records).
     #[arg(long, default_value = "500", value_parser = clap::value_parser!(u32).range(1..))]
     pub max_records: u32,
@@ -205,6 +220,39 @@ pub(super) struct WriteArgs {
     /// File of values, one behind the other, that are sent in turn.
     #[arg(long)]
     pub payload: PathBuf,
+}
+
+#[derive(Args, Clone)]
+pub(super) struct TransactArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Producers, each with a transactional id of its own and one transaction at a time.
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=10000))]
+    pub producers: u32,
+    /// Records of a transaction.
+    #[arg(long, default_value = "100", value_parser = parse_count)]
+    pub records_per_transaction: u64,
+    /// Partitions of a transaction, the topic's first, which get its records in turn.
+    #[arg(long, default_value = "1", value_parser = clap::value_parser!(u32).range(1..=100000))]
+    pub partitions: u32,
+    /// Bytes of a record's value.
+    #[arg(long, default_value = "100", value_parser = parse_size)]
+    pub record_size: usize,
+    /// Transactions per second over all producers [default: each begins when the one before is committed].
+    #[arg(long, value_parser = parse_positive)]
+    pub rate: Option<f64>,
+    /// Time before the measurement.
+    #[arg(long, default_value = "1", value_parser = parse_seconds)]
+    pub warmup_seconds: Duration,
+    /// Length of the measurement.
+    #[arg(long, default_value = "10", value_parser = parse_seconds)]
+    pub seconds: Duration,
+    /// Time for a batch to fill (linger.ms); a commit does not wait for it.
+    #[arg(long, default_value = "5")]
+    pub linger_ms: u64,
+    /// The same without transactions: the producer is idempotent and flushes where it would commit.
+    #[arg(long)]
+    pub plain: bool,
 }
 
 #[derive(Args)]

@@ -129,7 +129,7 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
         From::Earliest => OffsetReset::Earliest,
         From::Latest => OffsetReset::Latest,
     };
-    let config = config(&args.fetching, reset, args.mode);
+    let config = config(&args.fetching, reset, args.mode).with_isolation_level(args.isolation);
     let topic = args.common.topic.as_str();
     let partitions = partitions(&cluster, topic).await?;
     let mut consumer = Consumer::new(cluster, config)?;

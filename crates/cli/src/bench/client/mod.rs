@@ -8,6 +8,7 @@ mod args;
 mod consume;
 mod moves;
 mod stream;
+mod transact;
 mod usage;
 mod write;
 
@@ -30,6 +31,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
         ClientCommand::Pause(args) => (&args.common, "pause"),
         ClientCommand::Stream(args) => (&args.common, "stream"),
         ClientCommand::Write(args) => (&args.common, "write"),
+        ClientCommand::Transact(args) => (&args.common, "transact"),
         ClientCommand::Moves(args) => (&args.common, "moves"),
     };
     let report = runtime(common.threads)?.block_on(async {
@@ -39,6 +41,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
             ClientCommand::Pause(args) => consume::pause(cluster, args).await,
             ClientCommand::Stream(args) => stream::run(cluster, args).await,
             ClientCommand::Write(args) => write::run(cluster, args).await,
+            ClientCommand::Transact(args) => transact::run(cluster, args).await,
             ClientCommand::Moves(args) => moves::run(cluster, args).await,
         }
     })?;

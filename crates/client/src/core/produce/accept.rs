@@ -167,6 +167,7 @@ impl Sender {
             }
             ErrorCode::CONCURRENT_TRANSACTIONS => {
                 // The transaction before is being completed, which takes moments.
+                self.counts.concurrent_transactions += 1;
                 self.retry(slot, batch, data.error_code, now_ms);
                 let partition = &mut self.partitions[slot as usize];
                 partition.retry_at_ms = partition.retry_at_ms.min(now_ms + CONCURRENT_PAUSE_MS);

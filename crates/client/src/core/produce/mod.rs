@@ -156,6 +156,16 @@ pub struct ProduceCounts {
     pub splits: u64,
     /// Producer epochs begun because the fate of a batch could not be found out otherwise.
     pub epoch_bumps: u64,
+    /// Transactions that were committed, those without a record included.
+    pub transactions_committed: u64,
+    /// Transactions that were aborted, for whatever reason.
+    pub transactions_aborted: u64,
+    /// Requests to the coordinators of transactions and of groups whose offsets are committed in them, repetitions
+    /// included.
+    pub coordinator_requests: u64,
+    /// Answers that the transaction before is being completed, of coordinators to requests, and of leaders to
+    /// batches.
+    pub concurrent_transactions: u64,
 }
 
 /// A place in the table of partitions.

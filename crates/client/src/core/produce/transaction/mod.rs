@@ -29,7 +29,7 @@ pub use requests::{AskNext, Protocol, TransactionAnswer, TransactionOffsets, Tra
 
 use super::error::ProduceErrorKind;
 use super::outcome::Failure;
-use super::{Sender, Slot};
+use super::{ProduceCounts, Sender, Slot};
 use crate::core::partition::TopicPartition;
 use crate::error::code_name;
 
@@ -186,7 +186,11 @@ impl Transactions {
     }
 
     /// The last one is over at its coordinator.
-    fn end(&mut self) {
+    fn end(&mut self, counts: &mut ProduceCounts) {
+        match &self.stage {
+            Stage::Committing => counts.transactions_committed += 1,
+            _ => counts.transactions_aborted += 1,
+        }
         let result = match &self.stage {
             Stage::Aborting(Some(reason)) => Err(TransactionError::Aborted(reason.clone())),
             _ => Ok(()),
@@ -429,7 +433,7 @@ impl Sender {
             return Some(TransactionRequest::End { producer, is_commit, protocol });
         }
         // The coordinator has not heard of it.
-        transactions.end();
+        transactions.end(&mut self.counts);
         self.transactions_changed = true;
         self.next_transaction_request()
     }
@@ -442,6 +446,7 @@ impl Sender {
         now_ms: u64,
     ) -> AskNext {
         self.transactions_changed = true;
+        self.counts.coordinator_requests += 1;
         let (done, code, about) = match answer {
             TransactionAnswer::Lost(cause) => {
                 if let Some(transactions) = &mut self.transactions {
@@ -461,6 +466,8 @@ impl Sender {
         };
         self.partitions_added(request, &done, now_ms);
         let verdict = request.verdict(code);
+        let is_concurrent = code == ErrorCode::CONCURRENT_TRANSACTIONS;
+        self.counts.concurrent_transactions += u64::from(is_concurrent);
         let Some(transactions) = &mut self.transactions else { return AskNext::Now };
         transactions.last_answer = (code != ErrorCode::NONE).then(|| code_name(code).into());
         match verdict {
@@ -468,7 +475,7 @@ impl Sender {
                 self.transaction_done(request);
                 AskNext::Now
             }
-            Verdict::Retry if code == ErrorCode::CONCURRENT_TRANSACTIONS => AskNext::Soon,
+            Verdict::Retry if is_concurrent => AskNext::Soon,
             Verdict::Retry => AskNext::Later,
             Verdict::FindCoordinator => AskNext::OfAnother,
             Verdict::Refused => {
@@ -549,7 +556,7 @@ impl Sender {
                     transactions.offsets_done += 1;
                 }
             }
-            TransactionRequest::End { .. } => transactions.end(),
+            TransactionRequest::End { .. } => transactions.end(&mut self.counts),
         }
     }
 
