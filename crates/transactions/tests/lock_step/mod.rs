@@ -92,6 +92,10 @@ pub enum Difference {
     /// What is written, and not known to be committed in time, Kafka forgets though it may be committed later. Here it
     /// stays in transit until that is known.
     TimedOut,
+    /// Kafka takes an EndTxn of transactions of version 2 from the epoch before for one that is sent again, though the last
+    /// transaction did not end in the next epoch: a fenced producer is told that it is the one that fenced it, and that its
+    /// own transaction has ended as that one's. Here it is fenced.
+    FencedEnds,
 }
 
 /// Markers to be written of one transaction.
@@ -680,6 +684,13 @@ impl<'k> Pair<'k> {
         for (number, token, request) in std::mem::take(&mut self.asked) {
             let kafkas = self.step.done.remove(&number).map(|of| kafka::words(&request, &of));
             let ours = ours.remove(&token);
+            if ours.as_deref() == Some("PRODUCER_FENCED")
+                && kafkas.as_deref().is_some_and(|kafkas| kafkas != "PRODUCER_FENCED")
+                && self.is_of_fenced(&request)
+            {
+                self.count(Difference::FencedEnds);
+                continue;
+            }
             match (&ours, &kafkas) {
                 (None, None) => left.push((number, token, request)),
                 (Some(ours), Some(kafkas)) if self.agree(&request, ours, kafkas) => {
@@ -708,6 +719,19 @@ impl<'k> Pair<'k> {
     }
 
     /// Whether an answer is the same, or one of those that are meant to differ.
+    /// Whether a producer of the epoch before the last one ends a transaction, and its last one did not end in the next epoch.
+    fn is_of_fenced(&self, request: &TransactionRequest) -> bool {
+        let TransactionRequest::End(of) = request else { return false };
+        let mut records = self.world.memory.log.iter().rev().map(record);
+        let last = records.find(|record| record.transactional_id == of.transactional_id);
+        of.client_version.bumps_epochs()
+            && last.and_then(|last| last.value).is_some_and(|last| {
+                !last.client_version.bumps_epochs()
+                    && last.producer_id == of.producer.id
+                    && last.producer_epoch.checked_sub(1) == Some(of.producer.epoch)
+            })
+    }
+
     fn agree(&self, request: &TransactionRequest, ours: &str, kafkas: &str) -> bool {
         if let TransactionRequest::List(_) = request {
             return ours == self.without_first_in_transit(kafkas);
