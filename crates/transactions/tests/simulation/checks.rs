@@ -163,8 +163,8 @@ impl Ledger {
     }
 
     fn decide(&mut self, id: usize, before: &Transaction, commit: bool) {
-        let of = self.by_producer.get(&key(before.producer())).into_iter().flatten().copied();
-        let Some(number) = of.filter(|txn| self.txns[*txn].is_started).last() else {
+        let mut of = self.by_producer.get(&key(before.producer())).into_iter().flatten().copied();
+        let Some(number) = of.rfind(|txn| self.txns[*txn].is_started) else {
             assert!(!commit, "{:?} of {} has begun nothing", before.producer(), id_name(id));
             return;
         };
@@ -176,8 +176,9 @@ impl Ledger {
             assert!(!commit || is_again, "{:?} of {} was over", before.producer(), id_name(id));
             return;
         }
-        // What such a transaction comes to is nothing to the next one, which has not begun at its coordinator.
-        if !commit && !txn.is_known {
+        // What such a transaction comes to is nothing to the next one, of which no record can be there yet.
+        let is_wanted = commit && txn.wants_commit;
+        if !txn.is_known && !is_wanted {
             return;
         }
         txn.decided = Some(commit);
