@@ -1,7 +1,8 @@
 //! Pure state machines under many seeds. Of the client's cores: every interleaving of requests, answers,
 //! losses, pauses, seeks, rebalances and leaders; of the group coordinator: every life of a group, with
 //! its clients, topics, restarts and writes that wait or fail; of replication: a partition on a few brokers,
-//! with a controller and a network that loses and reorders, and a broker that follows the controllers' log.
+//! with a controller and a network that loses and reorders, and a broker that follows the controllers' log; of
+//! transactions: clients, coordinators that move, partitions and a group.
 //! What is checked stands in the tests; a seed that fails is named, and `THALWEG_SEED` or
 //! `THALWEG_SEED_BASE` runs it again.
 
@@ -40,6 +41,13 @@ pub const CLUSTER: Machines = Machines {
     filter: "^(cluster::|observer::observers_)",
 };
 
+/// Transactions as a whole.
+pub const COMMITS: Machines = Machines {
+    name: "commits",
+    package: "thalweg-transactions",
+    filter: "^simulation::transactions_",
+};
+
 /// Runs `seeds` in all, beginning with `base`, and writes what was run to `result`, where one is named.
 pub fn run(
     machines: Machines,
@@ -65,13 +73,21 @@ pub fn run(
     ];
     let variables = variables.each_ref().map(|(name, value)| (*name, value.as_str()));
     nextest::some(tools, package, filter, &variables).map_err(|why| {
-        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N (groups, cluster: THALWEG_SEED_BASE=N) runs it again")
+        format!("{why}: a seed failed, or a simulation; THALWEG_SEED=N (groups, cluster, commits: THALWEG_SEED_BASE=N) runs it again")
     })?;
     let text = fs::read_to_string(&report).map_err(at)?;
     let mut families = BTreeMap::new();
+    // What was done in them, where they count that.
+    let mut figures = BTreeMap::new();
     for line in text.lines() {
         let (family, count) = line.rsplit_once(' ').ok_or("a line of the report is broken")?;
-        families.insert(family, count.parse::<u64>().map_err(|e| format!("{line}: {e}"))?);
+        let count = count.parse::<u64>().map_err(|e| format!("{line}: {e}"))?;
+        match family.strip_prefix("figure ") {
+            Some(figure) => *figures.entry(figure).or_insert(0) += count,
+            None => {
+                families.insert(family, count);
+            }
+        }
     }
     let all: u64 = families.values().sum();
     if all < seeds {
@@ -82,8 +98,11 @@ pub fn run(
         "{name}: {all} interleavings from seed {base} on in {seconds} s, none failed: {families:?}"
     );
     if let Some(path) = result {
-        let value = json!({ "interleavings": all, "failed": 0, "first seed": base, "seconds": seconds,
+        let mut value = json!({ "interleavings": all, "failed": 0, "first seed": base, "seconds": seconds,
             "families": families, "version": env!("CARGO_PKG_VERSION") });
+        if !figures.is_empty() {
+            value["figures"] = json!(figures);
+        }
         fs::write(path, format!("{value:#}\n")).map_err(|e| format!("{}: {e}", path.display()))?;
     }
     Ok(())

@@ -25,7 +25,7 @@ mod soak;
 mod test;
 mod tidy;
 
-use crate::machines::{CLUSTER, CORES, GROUPS, Machines};
+use crate::machines::{CLUSTER, COMMITS, CORES, GROUPS, Machines};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
@@ -48,6 +48,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak cluster [SEEDS [FILE]] the same of replication: a partition on brokers that fail
+  soak commits [SEEDS [FILE]] the same of transactions: clients, coordinators, partitions and a group
   chaos [--minutes N] [--java N] [--thalweg N] [--faults process,network,disk]
                             a cluster of both makes in which processes, the network between them and disks
                             fail while clients write [60, 1, 2, all that the machine permits];
@@ -99,6 +100,9 @@ fn main() -> ExitCode {
         ["soak", "cluster"] => soak_machines(&root, CLUSTER, "1000000", None),
         ["soak", "cluster", seeds] => soak_machines(&root, CLUSTER, seeds, None),
         ["soak", "cluster", seeds, file] => soak_machines(&root, CLUSTER, seeds, Some(file)),
+        ["soak", "commits"] => soak_machines(&root, COMMITS, "1000000", None),
+        ["soak", "commits", seeds] => soak_machines(&root, COMMITS, seeds, None),
+        ["soak", "commits", seeds, file] => soak_machines(&root, COMMITS, seeds, Some(file)),
         ["chaos", rest @ ..] => chaos(&root, rest),
         ["rolling", rest @ ..] => rolling(&root, rest),
         ["cluster", "up", rest @ ..] => cluster_up(&root, rest),

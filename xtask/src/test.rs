@@ -8,7 +8,7 @@ use std::time::Instant;
 use crate::conformance::{self, Plan, Target};
 use crate::installations;
 use crate::kills;
-use crate::machines::{self, CLUSTER, CORES, GROUPS};
+use crate::machines::{self, CLUSTER, COMMITS, CORES, GROUPS};
 use crate::mixed;
 use crate::nextest;
 use crate::setup::{self, Tools};
@@ -55,6 +55,11 @@ impl Form {
     /// Lives of a replicated partition.
     fn cluster_seeds(self) -> u64 {
         if self == Form::Full { 1_000_000 } else { 30_000 }
+    }
+
+    /// Lives of transactions.
+    fn commit_seeds(self) -> u64 {
+        if self == Form::Full { 1_000_000 } else { 10_000 }
     }
 
     fn soak_minutes(self) -> u64 {
@@ -172,6 +177,7 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     steps.run("cores", || machines::run(CORES, &tools, form.core_seeds(), seed, None));
     steps.run("groups", || machines::run(GROUPS, &tools, form.group_seeds(), seed, None));
     steps.run("cluster", || machines::run(CLUSTER, &tools, form.cluster_seeds(), seed, None));
+    steps.run("commits", || machines::run(COMMITS, &tools, form.commit_seeds(), seed, None));
     if let Some(binary) = binary {
         // Without minutes: one kill, one clean stop.
         steps.run("soak", || match soaking {

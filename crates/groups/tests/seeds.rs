@@ -43,10 +43,20 @@ pub fn family(name: &str, usual: u64, share: u64, course: impl Fn(u64, &mut Vec<
         all => (all * share).div_ceil(100),
     };
     each(cases, course);
+    report(&format!("{name} {cases}\n"));
+}
+
+/// What was done in a family of lives, beside how many there were. Families that say the same are added up.
+#[allow(dead_code)]
+pub fn figures(all: &[(&str, u64)]) {
+    let lines = all.iter().map(|(name, count)| format!("figure {name} {count}\n"));
+    report(&lines.collect::<String>());
+}
+
+fn report(lines: &str) {
     if let Ok(path) = std::env::var("THALWEG_SEEDS_REPORT") {
         let report = std::fs::OpenOptions::new().create(true).append(true).open(path);
         // In one write: other families write, too.
-        let line = format!("{name} {cases}\n");
-        report.expect("the report").write_all(line.as_bytes()).expect("the report");
+        report.expect("the report").write_all(lines.as_bytes()).expect("the report");
     }
 }

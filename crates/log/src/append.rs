@@ -329,22 +329,12 @@ impl Log {
         let has_aborted = updates.completed.iter().any(|completed| completed.aborted);
         let index = has_aborted.then(|| active.create_txn_index()).transpose();
         let index = index.map_err(|error| failed(names::TXN_INDEX, error))?;
-        writer.producers.apply(updates);
-        for completed in &updates.completed {
-            if let Some(index) = index.as_ref().filter(|_| completed.aborted) {
-                let txn = AbortedTxn {
-                    producer_id: completed.producer_id,
-                    first_offset: completed.first_offset,
-                    last_offset: completed.last_offset,
-                    last_stable_offset: writer.producers.last_stable_offset_after(completed),
-                };
-                if let Err(error) = append_entry(index, &txn) {
-                    let path = writer.active.file_path(names::TXN_INDEX);
-                    return Err(dir.fail("append to", &path, &error).into());
-                }
-            }
-            writer.producers.complete(completed);
-        }
+        let add =
+            |txn: AbortedTxn| index.as_ref().map_or(Ok(()), |index| append_entry(index, &txn));
+        writer.producers.apply(updates, add).map_err(|error| {
+            let path = writer.active.file_path(names::TXN_INDEX);
+            AppendError::from(dir.fail("append to", &path, &error))
+        })?;
         Ok(file)
     }
 
@@ -519,42 +509,6 @@ impl Log {
     }
 
     pub(crate) fn refusal(&self, error: ProducerError) -> AppendError {
-        let (topic, partition) = (self.topic.clone(), self.partition);
-        match error {
-            ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected } => {
-                AppendError::OutOfOrderSequence {
-                    topic,
-                    partition,
-                    producer_id,
-                    producer_epoch: epoch,
-                    sequence,
-                    expected,
-                }
-            }
-            ProducerError::InvalidEpoch { producer_id, epoch, current } => {
-                AppendError::InvalidProducerEpoch {
-                    topic,
-                    partition,
-                    producer_id,
-                    producer_epoch: epoch,
-                    current,
-                }
-            }
-            ProducerError::InvalidTxnState { producer_id, reason } => {
-                AppendError::InvalidTxnState { topic, partition, producer_id, reason }
-            }
-            ProducerError::CoordinatorFenced { producer_id, coordinator_epoch, current } => {
-                AppendError::CoordinatorFenced {
-                    topic,
-                    partition,
-                    producer_id,
-                    coordinator_epoch,
-                    current,
-                }
-            }
-            ProducerError::Malformed(reason) => {
-                AppendError::Corrupt { topic, partition, reason: reason.to_owned() }
-            }
-        }
+        error.refusal(&self.topic, self.partition)
     }
 }

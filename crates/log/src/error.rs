@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
 
+use crate::producers::ProducerError;
 use crate::role::Role;
 
 /// A file operation failed, or its log directory had failed before.
@@ -194,6 +195,49 @@ pub enum AppendError {
         /// Partition.
         partition: i32,
     },
+}
+
+impl ProducerError {
+    /// What whoever appends to a partition is told.
+    pub(crate) fn refusal(self, topic: &Arc<str>, partition: i32) -> AppendError {
+        let topic = Arc::clone(topic);
+        match self {
+            ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected } => {
+                AppendError::OutOfOrderSequence {
+                    topic,
+                    partition,
+                    producer_id,
+                    producer_epoch: epoch,
+                    sequence,
+                    expected,
+                }
+            }
+            ProducerError::InvalidEpoch { producer_id, epoch, current } => {
+                AppendError::InvalidProducerEpoch {
+                    topic,
+                    partition,
+                    producer_id,
+                    producer_epoch: epoch,
+                    current,
+                }
+            }
+            ProducerError::InvalidTxnState { producer_id, reason } => {
+                AppendError::InvalidTxnState { topic, partition, producer_id, reason }
+            }
+            ProducerError::CoordinatorFenced { producer_id, coordinator_epoch, current } => {
+                AppendError::CoordinatorFenced {
+                    topic,
+                    partition,
+                    producer_id,
+                    coordinator_epoch,
+                    current,
+                }
+            }
+            ProducerError::Malformed(reason) => {
+                AppendError::Corrupt { topic, partition, reason: reason.to_owned() }
+            }
+        }
+    }
 }
 
 impl AppendError {

@@ -17,6 +17,7 @@ use thalweg_records::BatchView;
 use thalweg_records::batch::add_sequence;
 
 use crate::control::{EndTxnMarker, parse_end_txn};
+use crate::txn_index::AbortedTxn;
 
 /// Batches per producer whose duplicates are recognized.
 pub(crate) const BATCHES_KEPT: usize = 5;
@@ -387,9 +388,29 @@ impl ProducerState {
         Ok(Verdict::Append)
     }
 
-    /// Makes an analyzed append part of the state. The transactions it ended are left to
-    /// [`Self::complete`], because the transaction index needs the last stable offset in between.
-    pub(crate) fn apply(&mut self, updates: &Updates) {
+    /// Makes an analyzed append part of the state; `index` takes the transactions that it aborted.
+    pub(crate) fn apply<E>(
+        &mut self,
+        updates: &Updates,
+        mut index: impl FnMut(AbortedTxn) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.apply_batches(updates);
+        for completed in &updates.completed {
+            if completed.aborted {
+                index(AbortedTxn {
+                    producer_id: completed.producer_id,
+                    first_offset: completed.first_offset,
+                    last_offset: completed.last_offset,
+                    last_stable_offset: self.last_stable_offset_after(completed),
+                })?;
+            }
+            self.complete(completed);
+        }
+        Ok(())
+    }
+
+    /// All but the ends of transactions, because their index needs the last stable offset in between.
+    fn apply_batches(&mut self, updates: &Updates) {
         for (producer_id, next) in &updates.producers {
             match self.producers.get_mut(producer_id) {
                 Some(current) => current.merge(next),
@@ -441,8 +462,12 @@ impl ProducerState {
         if epoch > known.epoch {
             known.epoch = epoch;
             known.lowest_sequence = sequence;
+            // Kafka goes on with how the producer of the epoch before spoke: a marker of this one's own transaction would
+            // leave the guard, and what comes behind the marker open a transaction that nobody ends.
+            known.bumps_epoch = bumps_epoch;
         } else if epoch == known.epoch {
             known.lowest_sequence = known.lowest_sequence.min(sequence);
+            known.bumps_epoch &= bumps_epoch;
         }
         Ok(Some(known.guard))
     }
@@ -458,14 +483,14 @@ impl ProducerState {
     }
 
     /// The last stable offset once `completed` has ended: what its index entry says.
-    pub(crate) fn last_stable_offset_after(&self, completed: &CompletedTxn) -> i64 {
+    fn last_stable_offset_after(&self, completed: &CompletedTxn) -> i64 {
         self.ongoing
             .iter()
             .find(|(_, txn)| txn.producer_id != completed.producer_id)
             .map_or(completed.last_offset + 1, |(&first_offset, _)| first_offset)
     }
 
-    pub(crate) fn complete(&mut self, completed: &CompletedTxn) {
+    fn complete(&mut self, completed: &CompletedTxn) {
         // A log that was cut at its start may hold an end without a beginning.
         self.ongoing.remove(&completed.first_offset);
         self.unreplicated.insert(
@@ -665,10 +690,7 @@ mod tests {
         let mut updates = Updates::default();
         let verdict = state.analyze(&batch, &judgement, &mut updates)?;
         if verdict == Verdict::Append {
-            state.apply(&updates);
-            for completed in &updates.completed {
-                state.complete(completed);
-            }
+            let Ok(()) = state.apply(&updates, |_| Ok::<(), std::convert::Infallible>(()));
         }
         Ok(verdict)
     }
@@ -834,6 +856,21 @@ mod tests {
         append(&mut state, BatchSpec::marker(3, 8, 0, 1, true), V2).unwrap();
         let other = BatchSpec::new(4, 1).producer(8, 0, 0).transactional();
         assert!(append(&mut state, other, guarded(old)).is_err());
+    }
+
+    #[test]
+    fn a_marker_ends_what_is_asked_about_where_an_older_client_follows_a_newer_one() {
+        let coordinator = Judgement { origin: AppendOrigin::Coordinator, ..CLIENT };
+        for newer_first in [true, false] {
+            let mut state = ProducerState::default();
+            // A producer that has an epoch for each transaction asks in vain. The next one of its id has none.
+            state.begin_verification(7, u8::from(!newer_first).into(), 0, true, 0).unwrap();
+            let guard = state.begin_verification(7, 1, 0, false, 0).unwrap();
+            // Its transaction ends while the answer is on its way.
+            append(&mut state, BatchSpec::marker(0, 7, 1, 1, false), coordinator).unwrap();
+            let late = append(&mut state, spec(1, 1, 0, 1).transactional(), guarded(guard));
+            assert!(matches!(late, Err(ProducerError::InvalidTxnState { .. })), "{late:?}");
+        }
     }
 
     #[test]

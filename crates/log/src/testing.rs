@@ -1,7 +1,9 @@
 //! Batches and directories for tests, and what crashes leave of these.
 
 pub mod crash;
+mod memory;
 
+pub use memory::{MemoryLog, OpenTransaction, Taken};
 use thalweg_records::batch::{HEADER_LEN, add_sequence};
 use thalweg_records::checksum::crc32c;
 use thalweg_wire::varint;

@@ -27,6 +27,16 @@ const LEN: usize = 34;
 const VERSION: i16 = 0;
 
 impl AbortedTxn {
+    /// Whether a reader of `from..upto` has to be told of it.
+    pub(crate) fn overlaps(&self, from: i64, upto: i64) -> bool {
+        self.last_offset >= from && self.first_offset < upto
+    }
+
+    /// Whether no later entry of the index is of interest to a reader who reads up to `upto`.
+    pub(crate) fn is_last_for(&self, upto: i64) -> bool {
+        self.last_stable_offset >= upto
+    }
+
     fn encode(&self) -> [u8; LEN] {
         let mut out = [0; LEN];
         out[..2].copy_from_slice(&VERSION.to_be_bytes());
@@ -146,10 +156,10 @@ impl Segment {
     ) -> io::Result<bool> {
         let mut complete = false;
         self.for_each_aborted(wait, |_, txn| {
-            if txn.last_offset >= from && txn.first_offset < upto {
+            if txn.overlaps(from, upto) {
                 out.push(txn);
             }
-            complete = txn.last_stable_offset >= upto;
+            complete = txn.is_last_for(upto);
             !complete
         })?;
         Ok(complete)

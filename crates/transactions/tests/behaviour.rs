@@ -377,6 +377,48 @@ fn requests_are_refused_when_they_have_waited_for_long_or_are_too_many() {
 }
 
 #[test]
+fn what_is_committed_late_holds_nobody_up() {
+    let mut world = waiting();
+    world.memory.auto_commit = false;
+    let late = world.try_ask(init("a")).expect_err("it is not committed");
+    world.memory.advance(4_500);
+    let first = world.try_ask(init("a")).expect_err("it waits");
+    world.memory.advance(500);
+    assert_eq!(world.answer(late), "COORDINATOR_NOT_AVAILABLE");
+    world.memory.auto_commit = true;
+    world.memory.settle();
+    // Nothing is under way any more: whoever waits goes on, and whoever comes does not wait.
+    assert_eq!(world.answer(first), "1000/1");
+    assert_eq!(world.ask(add("a", (1000, 1), "t-0")), "NONE");
+    assert_eq!(world.ask(end("a", (1000, 1), true)), "1000/2");
+}
+
+#[test]
+fn a_fenced_producer_is_not_taken_for_the_one_that_fenced_it() {
+    // The producer in epoch 1 has no epoch for each of its transactions: its last one ended in its own.
+    for (commit, state) in [(true, "CompleteCommit"), (false, "CompleteAbort")] {
+        let mut world = World::new(config(V2));
+        assert_eq!(world.ask(init("a")), "1000/0");
+        assert_eq!(world.ask(init("a")), "1000/1");
+        assert_eq!(world.ask(add_as("a", (1000, 1), "t-0", V0)), "NONE");
+        assert_eq!(world.ask(end_as("a", (1000, 1), commit, V0)), "-1/-1");
+        world.mark_all();
+        assert!(world.describe("a").starts_with(state));
+        for late in [true, false] {
+            assert_eq!(world.ask(end("a", (1000, 0), late)), "PRODUCER_FENCED");
+        }
+    }
+    // One that is fenced where the cluster does not know better.
+    let mut world = World::new(config(V1));
+    assert_eq!(world.ask(init("a")), "1000/0");
+    assert_eq!(world.ask(add("a", (1000, 0), "t-0")), "NONE");
+    assert_eq!(world.ask(init("a")), CONCURRENT);
+    world.mark_all();
+    assert!(world.describe("a").starts_with("CompleteAbort 1000/1"));
+    assert_eq!(world.ask(end("a", (1000, 0), false)), "PRODUCER_FENCED");
+}
+
+#[test]
 fn a_fence_that_cannot_be_written_is_not_begun_again() {
     let mut world = waiting();
     assert_eq!(world.ask(init("a")), "1000/0");

@@ -11,4 +11,5 @@ mod random_lives;
 mod records;
 #[path = "../../groups/tests/seeds.rs"]
 mod seeds;
+mod simulation;
 mod world;

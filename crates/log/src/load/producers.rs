@@ -13,7 +13,6 @@ use crate::producers::{Judgement, ProducerState, Updates, Verdict, is_expired};
 use crate::read::floor_segment;
 use crate::scan::{Scan, ScanError};
 use crate::segment::{Home, Segment};
-use crate::txn_index::AbortedTxn;
 use crate::walk::{Wait, WalkError};
 
 /// Writes the producers as of `map_end_offset`, unless there is such a snapshot.
@@ -146,20 +145,8 @@ pub(super) fn apply(
     updates.clear();
     match state.analyze(batch, &Judgement::REPLAY, updates) {
         Ok(Verdict::Append) => {
-            state.apply(updates);
-            for completed in &updates.completed {
-                if let Some(segment) = segment
-                    && completed.aborted
-                {
-                    segment.append_aborted(&AbortedTxn {
-                        producer_id: completed.producer_id,
-                        first_offset: completed.first_offset,
-                        last_offset: completed.last_offset,
-                        last_stable_offset: state.last_stable_offset_after(completed),
-                    })?;
-                }
-                state.complete(completed);
-            }
+            let add = |txn| segment.map_or(Ok(()), |segment| segment.append_aborted(&txn));
+            state.apply(updates, add)?;
         }
         Ok(Verdict::Duplicate(_)) => {}
         Err(error) => {

@@ -75,7 +75,10 @@ impl TransactionShard {
         let has_rotated = transaction.previous_producer_id == id
             && epoch == i16::MAX - 1
             && transaction.producer_epoch == 0;
-        let is_epoch_before = i32::from(transaction.producer_epoch) == i32::from(epoch) + 1;
+        // Where the last transaction did not end in the next epoch, the one before is a producer that was fenced. Kafka takes
+        // it for the one that has ended the transaction, and tells it that it is the producer that fenced it.
+        let is_epoch_before = transaction.client_version.bumps_epochs()
+            && i32::from(transaction.producer_epoch) == i32::from(epoch) + 1;
         let is_retry = has_rotated || is_epoch_before;
         if transaction.producer_id != id && !has_rotated {
             return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);

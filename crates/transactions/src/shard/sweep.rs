@@ -34,11 +34,13 @@ impl TransactionShard {
                 && ends_ms < now.wall_ms
         };
         let over = self.ids.iter().filter(|(_, it, in_transit)| !in_transit && is_over(it));
+        let mut over: Vec<(&Arc<str>, &Transaction)> = over.map(|(id, it, _)| (id, it)).collect();
+        // Not in the order of a map with a secret: what is written follows from what there is.
+        over.sort_unstable_by_key(|(id, _)| *id);
         let fenced: Vec<(Arc<str>, Transaction)> = over
+            .into_iter()
             // Without a producer id for whoever comes next it is left for the next time.
-            .filter_map(|(id, transaction, _)| {
-                Some((Arc::clone(id), self.fence(transaction, now).ok()?))
-            })
+            .filter_map(|(id, it)| Some((Arc::clone(id), self.fence(it, now).ok()?)))
             .collect();
         out.split();
         for (id, next) in fenced {
@@ -56,7 +58,9 @@ impl TransactionShard {
         let expired = self.ids.iter().filter(|(_, transaction, in_transit)| {
             !in_transit && transaction.state.may_expire() && transaction.last_update_ms <= before_ms
         });
+        let mut expired: Vec<&Arc<str>> = expired.map(|(id, ..)| id).collect();
+        expired.sort_unstable();
         out.split();
-        out.records.extend(expired.map(|(id, ..)| self.record(id, None)));
+        out.records.extend(expired.into_iter().map(|id| self.record(id, None)));
     }
 }

@@ -21,6 +21,13 @@ impl Pair<'_> {
         for (number, token, request) in std::mem::take(&mut self.asked) {
             let kafkas = self.step.done.remove(&number).map(|of| kafka::words(&request, &of));
             let ours = ours.remove(&token);
+            if ours.as_deref() == Some("PRODUCER_FENCED")
+                && kafkas.as_deref().is_some_and(|kafkas| kafkas != "PRODUCER_FENCED")
+                && self.is_of_fenced(&request)
+            {
+                self.count(Difference::FencedEnds);
+                continue;
+            }
             match (&ours, &kafkas) {
                 (None, None) => left.push((number, token, request)),
                 (Some(ours), Some(kafkas)) if self.agree(&request, ours, kafkas) => {
@@ -46,6 +53,19 @@ impl Pair<'_> {
             return Err(format!("nobody asked for {ours:?}"));
         }
         Ok(())
+    }
+
+    /// Whether a producer of the epoch before the last one ends a transaction, and its last one did not end in the next epoch.
+    fn is_of_fenced(&self, request: &TransactionRequest) -> bool {
+        let TransactionRequest::End(of) = request else { return false };
+        let mut records = self.world.memory.log.iter().rev().map(record);
+        let last = records.find(|record| record.transactional_id == of.transactional_id);
+        of.client_version.bumps_epochs()
+            && last.and_then(|last| last.value).is_some_and(|last| {
+                !last.client_version.bumps_epochs()
+                    && last.producer_id == of.producer.id
+                    && last.producer_epoch.checked_sub(1) == Some(of.producer.epoch)
+            })
     }
 
     /// Whether an answer is the same, or one of those that are meant to differ.

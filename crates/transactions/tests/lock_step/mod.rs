@@ -93,6 +93,10 @@ pub enum Difference {
     /// What is written, and not known to be committed in time, Kafka forgets though it may be committed later. Here it
     /// stays in transit until that is known.
     TimedOut,
+    /// Kafka takes an EndTxn of transactions of version 2 from the epoch before for one that is sent again, though the last
+    /// transaction did not end in the next epoch: a fenced producer is told that it is the one that fenced it, and that its
+    /// own transaction has ended as that one's. Here it is fenced.
+    FencedEnds,
 }
 
 /// Markers to be written of one transaction.
