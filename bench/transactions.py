@@ -9,6 +9,8 @@
     many    eight of our producers at once, in 1 partition: the same
     read    transactions of 100 records, read_committed beside read_uncommitted: CPU of client and broker per record
     client  our client's CPU per record in transactions of 10 000, beside a flush after as many, and none
+    streams each record of a topic in capital letters in another one, exactly once, by our streams and by Kafka Streams
+            (exactly_once_v2), with a commit every 100 ms: CPU and memory of the application
     ids     100 000 transactional ids: memory of each, and a restart until the coordinators of all of them answer
 
 Both brokers run all the time, with nothing to do while the other one has; their order is A B B A. Each is warmed up before it is
@@ -34,6 +36,7 @@ RECORDS, SIZE = 100, 100
 PARTITIONS = [1, 100]
 READ_SECONDS, READ_TIMES, READ_MAX = 12, 8, 2_000_000
 LARGE = 10_000
+STREAM_PARTITIONS, STREAM_RECORDS = 4, 3_000_000
 IDS, IDS_AT_ONCE = 100_000, 5_000
 # Errors of a coordinator that does not know yet.
 LOADING = {14, 15, 16}
@@ -56,7 +59,8 @@ class Bench:
         }
         self.rates = {int(part): float(rate) for part, rate in (pair.split("=") for pair in options.rate)}
         java = ["javac", "-d", self.scratch / "java", "-cp", self.classpath]
-        subprocess.run([*java, *(HERE / "peers/java" / name for name in ["Peer.java", "Transactions.java"])], check=True)
+        peers = ["Peer.java", "Transactions.java", "StreamsCopy.java"]
+        subprocess.run([*java, *(HERE / "peers/java" / name for name in peers)], check=True)
 
     def start(self):
         for broker in self.brokers.values():
@@ -190,6 +194,35 @@ class Bench:
             report["records_per_second"] = report["records"] / report["seconds"]
             yield {"brokers": name, "way": "none", "report": report}
 
+    def streams(self, round_):
+        apps = ["thalweg", "kafka-streams"]
+        value = self.scratch / "value"
+        value.write_bytes(b"x" * SIZE)
+        for name in self.ordered(round_):
+            broker = self.brokers[name]
+            self.topic(broker, f"in{round_}", STREAM_PARTITIONS)
+            self.thalweg(
+                "bench", "client", "write", "--bootstrap", broker.bootstrap, "--topic", f"in{round_}", "--record-size", SIZE,
+                "--payload", value, "--records", STREAM_RECORDS,
+            )  # fmt: skip
+            for app in apps if round_ % 2 == 0 else apps[::-1]:
+                self.topic(broker, f"out{round_}-{app}", STREAM_PARTITIONS)
+                words = [self.options.binary, "bench", "client", "copy"] if app == "thalweg" else [
+                    "java", "-Xmx256M", "-cp", f"{self.scratch / 'java'}{os.pathsep}{self.classpath}", "StreamsCopy"
+                ]  # fmt: skip
+                words += [
+                    "--bootstrap", broker.bootstrap, "--topic", f"in{round_}", "--to", f"out{round_}-{app}", "--records",
+                    str(STREAM_RECORDS), "--warmup-records", str(STREAM_RECORDS // 3), "--commit-interval-ms", "100",
+                ]  # fmt: skip
+                load = os.getloadavg()[0]
+                done = subprocess.run(words, capture_output=True, text=True, timeout=600)
+                if done.returncode != 0:
+                    raise servers.Failure(f"{words}: {done.returncode}: {done.stderr[-2000:]}{done.stdout[-2000:]}")
+                report = json.loads(done.stdout.strip().splitlines()[-1])
+                report["rss_peak_mib"] = report["rss_peak_kib"] / 1024
+                report["load_before"] = load
+                yield {"brokers": name, "client": app, "report": report}
+
     def ids(self, round_):
         for name in self.ordered(round_):
             broker = self.brokers[name]
@@ -313,8 +346,9 @@ FIGURES = [
     "transactions_per_second", "records_per_second", "commit_p50", "commit_p99", "transaction_p50", "transaction_p99", "broker_cpu_us_per_transaction",
     "cpu_us_per_transaction", "cpu_us_per_record", "requests_per_transaction", "concurrent_transactions", "client_cpu_ns_per_record",
     "broker_cpu_ns_per_record", "bytes_per_record", "bytes_per_id", "broker_cpu_us_per_id", "listening", "coordinating",
+    "rss_peak_mib",
 ]  # fmt: skip
-EXPERIMENTS = ["serial", "paced", "many", "read", "client", "ids"]
+EXPERIMENTS = ["serial", "paced", "many", "read", "client", "streams", "ids"]
 
 
 def report(path):

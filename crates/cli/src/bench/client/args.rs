@@ -31,6 +31,8 @@ pub(super) enum ClientCommand {
     Write(WriteArgs),
     /// Write transactions, one after the other or at a rate.
     Transact(TransactArgs),
+    /// Read a topic and write what is made of each record to another one, exactly once, through the transactional streams.
+    Copy(CopyArgs),
     /// Write a record every millisecond and read it, until standard input ends; say when each was acknowledged and
     /// when it arrived. For `bench/leader_moves.py`, which moves the partition's leader meanwhile.
     Moves(MovesArgs),
@@ -253,6 +255,24 @@ pub(super) struct TransactArgs {
     /// The same without transactions: the producer is idempotent and flushes where it would commit.
     #[arg(long)]
     pub plain: bool,
+}
+
+#[derive(Args)]
+pub(super) struct CopyArgs {
+    #[command(flatten)]
+    pub common: Common,
+    /// Topic that is written; it must be there.
+    #[arg(long)]
+    pub to: String,
+    /// Time between two commits.
+    #[arg(long, default_value = "100", value_parser = clap::value_parser!(u64).range(1..=50000))]
+    pub commit_interval_ms: u64,
+    /// Records before the measurement.
+    #[arg(long, default_value = "0", value_parser = clap::value_parser!(u64))]
+    pub warmup_records: u64,
+    /// Records after which it ends, those of the warm-up included.
+    #[arg(long, value_parser = parse_count)]
+    pub records: u64,
 }
 
 #[derive(Args)]

@@ -6,6 +6,7 @@
 
 mod args;
 mod consume;
+mod copy;
 mod moves;
 mod stream;
 mod transact;
@@ -32,6 +33,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
         ClientCommand::Stream(args) => (&args.common, "stream"),
         ClientCommand::Write(args) => (&args.common, "write"),
         ClientCommand::Transact(args) => (&args.common, "transact"),
+        ClientCommand::Copy(args) => (&args.common, "copy"),
         ClientCommand::Moves(args) => (&args.common, "moves"),
     };
     let report = runtime(common.threads)?.block_on(async {
@@ -42,6 +44,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
             ClientCommand::Stream(args) => stream::run(cluster, args).await,
             ClientCommand::Write(args) => write::run(cluster, args).await,
             ClientCommand::Transact(args) => transact::run(cluster, args).await,
+            ClientCommand::Copy(args) => copy::run(cluster, args).await,
             ClientCommand::Moves(args) => moves::run(cluster, args).await,
         }
     })?;
