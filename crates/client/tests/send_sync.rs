@@ -20,11 +20,12 @@ use thalweg::producer::*;
 use thalweg::raw::{RawConnection, RawReceiver, RawSender};
 use thalweg::stream::*;
 use thalweg::{
-    Acks, AdminError, Assignor, CommittedOffset, ConsumerRecord, Fault, FetchCounts, FoundOffset,
-    GroupError, GroupProtocol, GroupStatus, IsolationLevel, Metadata, OffsetReset, OwnedRecord,
-    PartitionError, PartitionErrorKind, PartitionStatus, Position, ProduceCounts, ProduceError,
-    ProduceErrorKind, ProducerRecord, RecordMetadata, Records, RecordsIntoIter as IntoIter,
-    RecordsIter as Iter, SharedRecord, TopicPartition,
+    AbortReason, Acks, AdminError, Assignor, CommittedOffset, ConsumerRecord, Fault, FetchCounts,
+    FoundOffset, GroupError, GroupProtocol, GroupStatus, IsolationLevel, Metadata, OffsetReset,
+    OwnedRecord, PartitionError, PartitionErrorKind, PartitionStatus, Position, ProduceCounts,
+    ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata, Records,
+    RecordsIntoIter as IntoIter, RecordsIter as Iter, SharedRecord, TopicPartition,
+    TransactionError,
 };
 use thalweg_wire::messages::MetadataRequest;
 
@@ -85,6 +86,9 @@ fn types_can_be_shared() {
     shared::<RecordMetadata>();
     shared::<Delivery>();
     shared::<TrySendError>();
+    shared::<Transaction>();
+    shared::<TransactionError>();
+    shared::<AbortReason>();
     shared::<Acks>();
 
     shared::<Cluster>();
@@ -298,6 +302,18 @@ fn producers(producer: &Producer) {
     send(producer.send(ProducerRecord::default()));
     send(producer.flush());
     send(producer.close(Duration::ZERO));
+    send(producer.init_transactions());
+    send(producer.begin());
+}
+
+#[allow(dead_code)]
+fn transactions(one: Transaction, other: Transaction, group: &GroupMetadata) {
+    let position = Position::at(0);
+    let offset = (TopicPartition::new("t", 0), CommittedOffset { position, metadata: None });
+    send(one.send(ProducerRecord::default()));
+    send(one.send_offsets([offset], group));
+    send(one.commit());
+    send(other.abort());
 }
 
 #[allow(dead_code)]

@@ -52,13 +52,21 @@ pub(super) async fn run(shared: Arc<Shared>, id: Arc<str>) {
         let (answer, is_refused) = match coordinators.ask(&request).await {
             Ok(answer) => (answer, false),
             // Nobody who asks in the same way will be answered.
-            Err(Error::Version { .. } | Error::Encode { .. }) => {
+            Err(Unanswered { error: Error::Version { .. }, .. }) => {
                 (TransactionAnswer::Code(ErrorCode::UNSUPPORTED_VERSION), false)
             }
-            Err(error) => {
+            // What does not fit a request is the application's: names and texts that are too long.
+            Err(Unanswered { error: Error::Encode { .. }, .. }) => {
+                (TransactionAnswer::Code(ErrorCode::INVALID_REQUEST), false)
+            }
+            Err(Unanswered { error, was_sent }) => {
                 tracing::debug!(api = %request.api(), %error, "a coordinator could not be asked");
-                let is_refused = error.is_authentication();
-                (TransactionAnswer::Lost(error.to_string().into()), is_refused)
+                let cause = error.to_string().into();
+                let answer = match was_sent {
+                    true => TransactionAnswer::Lost(cause),
+                    false => TransactionAnswer::Unasked(cause),
+                };
+                (answer, error.is_authentication())
             }
         };
         let now_ms = shared.now_ms();
@@ -93,6 +101,13 @@ struct Coordinators {
     features_epoch: i64,
 }
 
+/// Why there is no answer.
+struct Unanswered {
+    error: Error,
+    /// The request may be with the coordinator.
+    was_sent: bool,
+}
+
 /// A request to be sent, in this version at most.
 struct Capped<'r, R>(&'r R, i16);
 
@@ -102,17 +117,17 @@ impl Coordinators {
         self.known.remove(&request.group().cloned());
     }
 
-    async fn ask(&mut self, request: &TransactionRequest) -> Result<TransactionAnswer, Error> {
-        let connection = match self.connection(request).await? {
-            Ok(connection) => connection,
-            Err(code) => return Ok(TransactionAnswer::Code(code)),
+    async fn ask(&mut self, request: &TransactionRequest) -> Result<TransactionAnswer, Unanswered> {
+        let connection = match self.connection(request).await {
+            Ok(Ok(connection)) => connection,
+            Ok(Err(code)) => return Ok(TransactionAnswer::Code(code)),
+            Err(error) => return Err(Unanswered { error, was_sent: false }),
         };
         self.learn_features(&connection);
-        let answer = self.ask_over(&connection, request).await;
-        if answer.is_err() {
+        self.ask_over(&connection, request).await.map_err(|error| {
             self.forget(request);
-        }
-        answer
+            Unanswered { error, was_sent: true }
+        })
     }
 
     /// The connection to whom a request is for, or why nobody is known.

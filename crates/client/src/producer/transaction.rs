@@ -4,14 +4,14 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::{Shared, State};
 use super::{Delivery, Producer, TrySendError};
 use crate::consumer::GroupMetadata;
 use crate::coordinator::{self, CommittedOffset};
 use crate::core::partition::TopicPartition;
-use crate::core::produce::transaction::{Begun, TransactionOffsets};
+use crate::core::produce::transaction::{Begun, TransactionEnd, TransactionOffsets};
 use crate::core::produce::{AsProducerRecord, ProduceError, ProduceErrorKind, TransactionError};
 
 /// A transaction that is open. What is sent in it, and the offsets that are added to it, are there
@@ -51,6 +51,7 @@ use crate::core::produce::{AsProducerRecord, ProduceError, ProduceErrorKind, Tra
 pub struct Transaction {
     producer: Producer,
     number: u64,
+    ends: TransactionEnd,
     is_over: bool,
 }
 
@@ -116,12 +117,13 @@ impl Producer {
             };
             match begun {
                 Ok(Begun::NotYet) => None,
-                Ok(Begun::Open(number)) => Some(Ok(number)),
+                Ok(Begun::Open(number, ends)) => Some(Ok((number, ends))),
                 Err(error) => Some(Err(error)),
             }
         };
-        let number = self.shared().until("what comes before the transaction", begun).await?;
-        Ok(Transaction { producer: self.clone(), number, is_over: false })
+        let (number, ends) =
+            self.shared().until("what comes before the transaction", begun).await?;
+        Ok(Transaction { producer: self.clone(), number, ends, is_over: false })
     }
 
     /// Aborts the transaction that is open, and waits until none is being ended.
@@ -131,10 +133,17 @@ impl Producer {
         self.wait_for_end().await;
     }
 
-    /// Waits until no transaction is being ended, for `max.block.ms` at most.
+    /// Waits until no transaction is being ended, however long that takes.
     async fn wait_for_end(&self) {
-        let is_over = |state: &mut State| (!state.sender.is_ending_transaction()).then_some(Ok(()));
-        drop(self.shared().until("the last transaction", is_over).await);
+        let shared = self.shared();
+        loop {
+            let mut changed = pin!(shared.transactions.notified());
+            changed.as_mut().enable();
+            if !shared.lock().sender.is_ending_transaction() {
+                return;
+            }
+            changed.await;
+        }
     }
 }
 
@@ -164,7 +173,8 @@ impl Transaction {
 
     /// Has offsets of a group committed with the transaction (KIP-447): for each partition the next record to
     /// read. `group` is what [`Consumer::group_metadata`](crate::Consumer::group_metadata) says:
-    /// offsets of a member that was thrown out of its group meanwhile are refused.
+    /// offsets of a member that was thrown out of its group meanwhile are refused. Once this was polled the
+    /// offsets are a part of the transaction, whether anybody goes on waiting or not.
     ///
     /// # Errors
     /// [`TransactionError::Aborted`] when they are refused, after which the transaction can only be
@@ -246,7 +256,7 @@ impl Transaction {
         let now_ms = shared.now_ms();
         shared.with(|state| state.sender.end_transaction(self.number, is_commit, now_ms));
         let what = if is_commit { "the commit" } else { "the abort" };
-        shared.until(what, |state| state.sender.transaction_end(self.number)).await
+        shared.until(what, |state| state.sender.transaction_end(&self.ends)).await
     }
 }
 
@@ -265,7 +275,10 @@ impl Drop for Transaction {
         if shared.lock().sender.is_ending_transaction() {
             // With the last handle the producer ends, and then nobody would tell the coordinator.
             let producer = self.producer.clone();
-            shared.spawn_apart(async move { producer.wait_for_end().await });
+            let max_block = shared.config.max_block;
+            shared.spawn_apart(async move {
+                drop(timeout(max_block, producer.wait_for_end()).await);
+            });
         }
     }
 }

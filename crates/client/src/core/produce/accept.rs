@@ -308,6 +308,10 @@ impl Sender {
 
     /// Makes two batches of one that is too large for the broker.
     fn split(&mut self, slot: Slot, batch: Batch, now_ms: u64) {
+        let given_up = self.transactions.as_ref().filter(|known| known.is_given_up());
+        if let Some(kind) = given_up.and_then(|known| known.refuses()) {
+            return self.abandon(slot, batch, kind, Vec::new());
+        }
         let split = match batch.outcome.is_settled() {
             true => None,
             false => batch.split(&self.memory, &mut self.decompressor),

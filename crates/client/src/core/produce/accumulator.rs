@@ -175,6 +175,11 @@ impl Sender {
 
     /// Sends what lingers: somebody waits for room, and nothing else makes any.
     fn hurry(&mut self, now_ms: u64) {
+        // What a coordinator is to be told of first does not wait yet, and would then.
+        let members = self.transactions.as_ref().map(|known| known.members().to_vec());
+        for slot in members.into_iter().flatten() {
+            self.close_last(slot, now_ms);
+        }
         let brokers: Vec<i32> = self.broker_queues.keys().copied().collect();
         for broker in brokers {
             let waiting = self.broker_queues.get(&broker).map(|broker_queue| &broker_queue.waiting);

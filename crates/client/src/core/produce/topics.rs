@@ -156,7 +156,10 @@ impl Sender {
                 .sequencing
                 .next
                 .is_some_and(|next| self.producer_id == Some((next.producer_id, next.epoch)));
-        partition.queue.is_empty() && partition.in_flight.is_empty() && !is_counted
+        // A transaction that is open knows its partitions by their places.
+        let is_member =
+            self.transactions.as_ref().is_some_and(|known| known.has_member(partition.membership));
+        partition.queue.is_empty() && partition.in_flight.is_empty() && !is_counted && !is_member
     }
 
     fn remove_topic(&mut self, at: usize) {
@@ -181,6 +184,7 @@ impl Sender {
             // Should it come back, its sequences begin anew, and its log may remember the old ones:
             // whatever partition begins from now on does so under an epoch that no log has seen.
             if let Some(used) = std::mem::take(&mut partition.sequencing).next
+                && self.transactions.is_none()
                 && let Some((id, epoch)) = self.producer_id
                 && used.producer_id == id
             {

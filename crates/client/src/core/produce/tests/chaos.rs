@@ -8,20 +8,20 @@ use thalweg_wire::ErrorCode;
 
 /// What may go wrong.
 #[derive(Clone, Copy)]
-struct Faults {
+pub struct Faults {
     /// One batch in so many is refused, or appended and not acknowledged.
-    errors: u64,
+    pub errors: u64,
     /// One step in so many breaks a connection.
-    breaks: u64,
-    moves: u64,
+    pub breaks: u64,
+    pub moves: u64,
     /// Batches above this are too large; records are not.
-    max_message_bytes: usize,
-    delivery_timeout_ms: u64,
+    pub max_message_bytes: usize,
+    pub delivery_timeout_ms: u64,
     /// One batch in so many is refused for good.
-    fatal: u64,
+    pub fatal: u64,
 }
 
-const NO_FAULTS: Faults = Faults {
+pub const NO_FAULTS: Faults = Faults {
     errors: u64::MAX,
     breaks: u64::MAX,
     moves: u64::MAX,
@@ -30,7 +30,7 @@ const NO_FAULTS: Faults = Faults {
     fatal: u64::MAX,
 };
 
-fn fate(rng: &mut Random, faults: &Faults, batch: &BatchView<'_>) -> Fate {
+pub fn fate(rng: &mut Random, faults: &Faults, batch: &BatchView<'_>) -> Fate {
     const REFUSED: [ErrorCode; 4] = [
         ErrorCode::NOT_ENOUGH_REPLICAS,
         ErrorCode::KAFKA_STORAGE_ERROR,

@@ -12,9 +12,18 @@ use thalweg_wire::messages::{MetadataResponse, ProduceRequest, ProduceResponse};
 use thalweg_wire::{ErrorCode, Message, Reader, Uuid, Writer};
 
 use super::super::*;
+use super::coordinator::{Coordinator, Marker, Target};
 use crate::core::Metadata;
 
 pub const TOPIC_ID: Uuid = Uuid::from_u128(4711);
+
+/// Whether a record is there for those who read what is committed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Visible {
+    Yes,
+    NotYet,
+    Never,
+}
 
 /// What a broker remembers of a producer in a partition.
 #[derive(Default)]
@@ -27,6 +36,10 @@ struct Known {
 #[derive(Default)]
 pub struct Log {
     pub values: Vec<Vec<u8>>,
+    /// What each value is to those who read what is committed, with the producer.
+    pub fates: Vec<(i64, Visible)>,
+    /// Producers with a transaction open here, and since which epoch.
+    open: HashMap<i64, i16>,
     pub leader: i32,
     pub epoch: i32,
     producers: HashMap<i64, Known>,
@@ -58,7 +71,8 @@ impl Log {
                     if let Some(again) = again {
                         return Ok(again.2);
                     }
-                    if known.batches.back().is_some_and(|known| known.1 + 1 != first) {
+                    // Of a producer of which only a marker is known the first has sequence 0.
+                    if known.batches.back().map_or(0, |known| known.1 + 1) != first {
                         return Err(ErrorCode::OUT_OF_ORDER_SEQUENCE_NUMBER);
                     }
                 }
@@ -77,9 +91,28 @@ impl Log {
         thalweg_records::record::decompress(batch, decompressor, 1 << 30, &mut records).unwrap();
         for record in RecordContext::of(batch).iter(&records) {
             self.values.push(record.unwrap().value.unwrap().to_vec());
+            let visible = if batch.is_transactional() { Visible::NotYet } else { Visible::Yes };
+            self.fates.push((batch.producer_id(), visible));
+        }
+        if batch.is_transactional() {
+            self.open.insert(batch.producer_id(), batch.producer_epoch());
         }
         self.batches += 1;
         Ok(base)
+    }
+
+    /// Writes the end of a producer's transaction.
+    pub fn mark(&mut self, marker: Marker) {
+        let (id, epoch) = marker.producer;
+        let visible = if marker.is_commit { Visible::Yes } else { Visible::Never };
+        for fate in self.fates.iter_mut().filter(|fate| **fate == (id, Visible::NotYet)) {
+            fate.1 = visible;
+        }
+        self.open.remove(&id);
+        let known = self.producers.entry(id).or_insert(Known { epoch, ..Known::default() });
+        if epoch > known.epoch {
+            *known = Known { epoch, ..Known::default() };
+        }
     }
 }
 
@@ -99,7 +132,8 @@ pub struct Line {
     /// `None` while awake; `Some(None)` asleep until it is woken.
     asleep: Option<Option<u64>>,
     pub requests: VecDeque<Vec<u8>>,
-    pub answers: VecDeque<Vec<u8>>,
+    /// With their versions.
+    answers: VecDeque<(i16, Vec<u8>)>,
     has_task: bool,
 }
 
@@ -115,6 +149,12 @@ pub struct Sim {
     pub knows_hints: bool,
     /// Ids given so far.
     pub ids: i64,
+    /// Whom leaders ask of transactions.
+    pub coordinator: Coordinator,
+    /// A coordinator may have to be asked something.
+    pub wants_coordinator: bool,
+    /// Those who wait for a transaction should look again.
+    pub transactions_changed: bool,
     sealer: Sealer,
     decompressor: Decompressor,
 }
@@ -132,6 +172,9 @@ impl Sim {
             max_message_bytes: 1 << 20,
             knows_hints: true,
             ids: 0,
+            coordinator: Coordinator::new(),
+            wants_coordinator: false,
+            transactions_changed: false,
             sealer: Sealer::default(),
             decompressor: Decompressor::new(),
         };
@@ -182,6 +225,8 @@ impl Sim {
             line.has_task = true;
             line.asleep = None;
         }
+        self.wants_coordinator |= signals.wants_coordinator;
+        self.transactions_changed |= signals.transactions_changed;
         if signals.lookup && self.sender.wants_producer_id() {
             self.ids += 1;
             self.sender.set_producer_id(self.ids, 0, self.now);
@@ -206,7 +251,8 @@ impl Sim {
         while outgoing.seal_next(&mut self.sealer).is_some() {}
         self.sender.keep_sealed(&outgoing);
         let mut frame = Writer::new();
-        outgoing.encode(&mut frame, self.version, "me", 30_000).unwrap();
+        let version = self.version.min(outgoing.version_max());
+        outgoing.encode(&mut frame, version, "me", 30_000).unwrap();
         let settings = &self.sender.settings;
         // With compression it is an estimate.
         let is_exact = settings.compression == CompressionSpec::NONE;
@@ -228,7 +274,8 @@ impl Sim {
             return;
         };
         if let Some(answer) = self.answer(broker, &request, fate) {
-            self.lines.get_mut(&broker).unwrap().answers.push_back(answer);
+            let version = i16::from_be_bytes([request[6], request[7]]);
+            self.lines.get_mut(&broker).unwrap().answers.push_back((version, answer));
         }
     }
 
@@ -243,7 +290,8 @@ impl Sim {
         // The rest of the header: client id and tags.
         r.nullable_str(false).unwrap();
         r.tags(None, |_, _| Ok(false)).unwrap();
-        let request = ProduceRequest::decode(&mut r, self.version).unwrap();
+        let version = i16::from_be_bytes([frame[6], frame[7]]);
+        let request = ProduceRequest::decode(&mut r, version).unwrap();
         let mut response = ProduceResponse::default();
         let mut seen = Vec::new();
         for topic in &request.topic_data {
@@ -255,6 +303,7 @@ impl Sim {
                     broker,
                     data.index,
                     data.records.as_ref(),
+                    version,
                     fate,
                 ));
             }
@@ -269,7 +318,7 @@ impl Sim {
             return None;
         }
         let mut w = Writer::new();
-        response.encode(&mut w, self.version).unwrap();
+        response.encode(&mut w, version).unwrap();
         Some(w.to_vec())
     }
 
@@ -278,6 +327,7 @@ impl Sim {
         broker: i32,
         index: i32,
         records: Option<&bytes::Bytes>,
+        version: i16,
         fate: &mut dyn FnMut(&BatchView<'_>) -> Fate,
     ) -> PartitionProduceResponse {
         let records = records.unwrap();
@@ -309,6 +359,25 @@ impl Sim {
             answer.error_code = code;
             return answer;
         }
+        let producer = (batch.producer_id(), batch.producer_epoch());
+        if batch.is_transactional() && log.open.get(&producer.0) != Some(&producer.1) {
+            // From version 12 on the leader adds its partition, before it only asks.
+            let target = Target::Partition(index);
+            let code = match version {
+                12.. => self.coordinator.add(producer, [target]),
+                _ => self.coordinator.verify(producer, target),
+            };
+            if code != ErrorCode::NONE {
+                answer.error_code = match code {
+                    ErrorCode::CONCURRENT_TRANSACTIONS if version < 12 => {
+                        ErrorCode::NOT_ENOUGH_REPLICAS
+                    }
+                    ErrorCode::PRODUCER_FENCED => ErrorCode::INVALID_PRODUCER_EPOCH,
+                    code => code,
+                };
+                return answer;
+            }
+        }
         match (log.append(&batch, &mut self.decompressor), fate) {
             (Ok(_), Fate::Appended(code)) => answer.error_code = code,
             (Ok(base), _) => answer.base_offset = base,
@@ -320,9 +389,9 @@ impl Sim {
     /// The oldest answer of a broker arrives.
     pub fn deliver(&mut self, broker: i32) -> Option<super::super::accept::Accepted> {
         let line = self.lines.get_mut(&broker).unwrap();
-        let answer = line.answers.pop_front()?;
+        let (version, answer) = line.answers.pop_front()?;
         line.asleep = None;
-        let accepted = self.sender.accept(broker, &answer, self.version, self.now).unwrap();
+        let accepted = self.sender.accept(broker, &answer, version, self.now).unwrap();
         self.signals();
         Some(accepted)
     }
@@ -342,11 +411,36 @@ impl Sim {
         let until = self.now + ms;
         while self.sender.outstanding() > 0 && self.now < until {
             self.round();
-            if self.sender.take_wants_metadata() || self.sender.lacks_leader() {
-                self.tell_metadata();
-            }
+            self.refresh();
             self.now += 1;
         }
+    }
+
+    /// Gives the metadata that are wanted.
+    pub fn refresh(&mut self) {
+        if self.sender.take_wants_metadata() || self.sender.lacks_leader() {
+            self.tell_metadata();
+        }
+    }
+
+    /// Another producer takes this one's place; what the one before has sent may still be read.
+    pub fn replace_sender(&mut self, sender: Sender) {
+        for line in self.lines.values_mut() {
+            *line = Line::default();
+        }
+        (self.wants_coordinator, self.transactions_changed) = (false, false);
+        self.sender = sender;
+        self.tell_metadata();
+    }
+
+    /// Writes one end of a transaction that is decided; says whether there was one.
+    pub fn write_marker(&mut self) -> bool {
+        let Some(marker) = self.coordinator.next_marker() else { return false };
+        if let Target::Partition(index) = marker.target {
+            self.logs.get_mut(&index).unwrap().mark(marker);
+        }
+        self.coordinator.marked(marker);
+        true
     }
 
     /// Each broker does all it can at this moment.

@@ -2,6 +2,9 @@
 
 mod chaos;
 mod cluster;
+mod coordinator;
+mod transaction_chaos;
+mod transactions;
 
 use thalweg_records::{BatchView, Compression};
 use thalweg_wire::ErrorCode;

@@ -12,26 +12,24 @@
 //!   committed only if everything of it was acknowledged.
 //! - What is acknowledged of a transaction that has failed is not sent on: it is aborted, whatever the
 //!   application says.
-//! - After something of which nobody knows whether it reached the log, the next transaction has
-//!   another epoch.
+//! - After something of which nobody knows whether it reached the log or a coordinator, or when it will, the
+//!   next transaction has another epoch: what is late is refused then.
 
+mod answers;
 mod error;
 mod requests;
 
-use std::collections::{HashSet, VecDeque};
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock};
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
 pub use error::{AbortReason, TransactionError};
-use requests::Verdict;
 pub use requests::{AskNext, Protocol, TransactionAnswer, TransactionOffsets, TransactionRequest};
 
 use super::error::ProduceErrorKind;
 use super::outcome::Failure;
 use super::{ProduceCounts, Sender, Slot};
-use crate::core::partition::TopicPartition;
-use crate::error::code_name;
 
 /// Where a producer's transactions stand.
 #[derive(Debug)]
@@ -63,8 +61,8 @@ pub(super) struct Transactions {
     /// Offsets taken in, and committed, since the beginning.
     offsets_begun: u64,
     offsets_done: u64,
-    /// How the last one that is over ended.
-    ended: Option<(u64, Result<(), TransactionError>)>,
+    /// How the last one ended, for whoever waits for that.
+    end: TransactionEnd,
     /// Times that the id was refused, and what was said last.
     refusals: u64,
     refusal: Option<TransactionError>,
@@ -112,11 +110,15 @@ impl TransactionRules {
     }
 }
 
+/// How a transaction ended; nothing while it has not. Whoever waits for it keeps it: others may have begun
+/// and ended before it is looked at.
+pub type TransactionEnd = Arc<OnceLock<Result<(), TransactionError>>>;
+
 /// What [`Sender::begin_transaction`] made of it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Begun {
-    /// It is open, and this is its number.
-    Open(u64),
+    /// It is open: its number, and how it will end.
+    Open(u64, TransactionEnd),
     /// Something else has to be over first.
     NotYet,
 }
@@ -139,7 +141,7 @@ impl Transactions {
             is_adding_group: false,
             offsets_begun: 0,
             offsets_done: 0,
-            ended: None,
+            end: TransactionEnd::default(),
             refusals: 0,
             refusal: None,
             last_answer: None,
@@ -185,6 +187,17 @@ impl Transactions {
         matches!(self.stage, Stage::Committing | Stage::Aborting(_))
     }
 
+    /// Whether a partition is one of the transaction that is not over.
+    pub fn has_member(&self, of: Membership) -> bool {
+        !matches!(self.stage, Stage::Uninitialized | Stage::Initializing | Stage::Ready)
+            && of.joined == self.number
+    }
+
+    /// Partitions of the transaction that is not over.
+    pub fn members(&self) -> &[Slot] {
+        &self.members
+    }
+
     /// The last one is over at its coordinator.
     fn end(&mut self, counts: &mut ProduceCounts) {
         match &self.stage {
@@ -195,7 +208,8 @@ impl Transactions {
             Stage::Aborting(Some(reason)) => Err(TransactionError::Aborted(reason.clone())),
             _ => Ok(()),
         };
-        self.ended = Some((self.number, result));
+        // It ends once.
+        let _ = self.end.set(result);
         self.stage = if self.needs_epoch { Stage::Initializing } else { Stage::Ready };
         self.is_begun = false;
         self.members.clear();
@@ -273,7 +287,8 @@ impl Sender {
         transactions.protocol = transactions.next_protocol;
         transactions.number += 1;
         transactions.stage = Stage::Open;
-        Ok(Begun::Open(transactions.number))
+        transactions.end = TransactionEnd::default();
+        Ok(Begun::Open(transactions.number, Arc::clone(&transactions.end)))
     }
 
     /// Why the transaction of this number can only be aborted; `None` while it may be committed.
@@ -318,13 +333,10 @@ impl Sender {
         self.wants_coordinator = true;
     }
 
-    /// How the transaction of this number ended; `None` while it has not.
-    pub fn transaction_end(&self, number: u64) -> Option<Result<(), TransactionError>> {
-        let transactions = self.transactions.as_ref()?;
-        match &transactions.ended {
-            Some((of, result)) if *of == number => Some(result.clone()),
-            _ => self.over.as_ref().map(|kind| Err(TransactionError::Fatal(kind.clone()))),
-        }
+    /// How a transaction ended; `None` while it has not.
+    pub fn transaction_end(&self, end: &TransactionEnd) -> Option<Result<(), TransactionError>> {
+        let fatal = || Some(Err(TransactionError::Fatal(self.over.clone()?)));
+        end.get().cloned().or_else(fatal)
     }
 
     /// What a coordinator answered last, or why it could not be asked; `None` where that was well.
@@ -332,9 +344,13 @@ impl Sender {
         self.transactions.as_ref()?.last_answer.clone()
     }
 
-    /// Aborts the transaction that is open, because the producer is closed.
+    /// Aborts the transaction that is open, because the producer is closed. One that is being ended is
+    /// not touched: its coordinator may have decided already.
     pub fn abort_open_transaction(&mut self) {
-        self.fail_transaction(AbortReason::Closed, false);
+        let Some(transactions) = &self.transactions else { return };
+        if transactions.stage == Stage::Open {
+            self.fail_transaction(AbortReason::Closed, false);
+        }
         let Some(transactions) = &mut self.transactions else { return };
         if let Stage::Failed(reason) = &transactions.stage {
             transactions.stage = Stage::Aborting(Some(reason.clone()));
@@ -438,128 +454,6 @@ impl Sender {
         self.next_transaction_request()
     }
 
-    /// Takes in what came of the request that [`Self::next_transaction_request`] gave last.
-    pub fn transaction_answered(
-        &mut self,
-        request: &TransactionRequest,
-        answer: TransactionAnswer,
-        now_ms: u64,
-    ) -> AskNext {
-        self.transactions_changed = true;
-        self.counts.coordinator_requests += 1;
-        let (done, code, about) = match answer {
-            TransactionAnswer::Lost(cause) => {
-                if let Some(transactions) = &mut self.transactions {
-                    transactions.last_answer = Some(cause);
-                    // What comes late must not be taken for a part of the next one.
-                    transactions.needs_epoch |= transactions.protocol == Protocol::V1
-                        && request.api() == ApiKey::TXN_OFFSET_COMMIT;
-                }
-                return AskNext::OfAnother;
-            }
-            TransactionAnswer::Producer(id, epoch) => {
-                self.producer_id = Some((id, epoch));
-                (Vec::new(), ErrorCode::NONE, None)
-            }
-            TransactionAnswer::Code(code) => (Vec::new(), code, None),
-            TransactionAnswer::Partitions(answers) => of_partitions(request, answers),
-        };
-        self.partitions_added(request, &done, now_ms);
-        let verdict = request.verdict(code);
-        let is_concurrent = code == ErrorCode::CONCURRENT_TRANSACTIONS;
-        self.counts.concurrent_transactions += u64::from(is_concurrent);
-        let Some(transactions) = &mut self.transactions else { return AskNext::Now };
-        transactions.last_answer = (code != ErrorCode::NONE).then(|| code_name(code).into());
-        match verdict {
-            Verdict::Done => {
-                self.transaction_done(request);
-                AskNext::Now
-            }
-            Verdict::Retry if is_concurrent => AskNext::Soon,
-            Verdict::Retry => AskNext::Later,
-            Verdict::FindCoordinator => AskNext::OfAnother,
-            Verdict::Refused => {
-                transactions.stage = Stage::Uninitialized;
-                transactions.refusals += 1;
-                transactions.refusal = Some(TransactionError::Refused { api: request.api(), code });
-                AskNext::Now
-            }
-            Verdict::Abort { needs_epoch } => {
-                // What was refused has not come about, and is not asked for again.
-                transactions.adding = 0;
-                transactions.is_adding_group = false;
-                let about = match request {
-                    TransactionRequest::AddOffsets { group, .. } => Arc::clone(group),
-                    _ => about.unwrap_or_else(|| Arc::clone(&transactions.id)),
-                };
-                let reason = AbortReason::Broker { api: request.api(), about, code };
-                transactions.let_go();
-                self.fail_transaction(reason, needs_epoch);
-                AskNext::Now
-            }
-            Verdict::Fatal(code) => {
-                self.give_up(ProduceErrorKind::Fatal { code, message: None });
-                AskNext::Now
-            }
-        }
-    }
-
-    /// The coordinator knows of these partitions.
-    fn partitions_added(
-        &mut self,
-        request: &TransactionRequest,
-        names: &[TopicPartition],
-        now_ms: u64,
-    ) {
-        let Some(transactions) = &mut self.transactions else { return };
-        if names.is_empty() || request.api() != ApiKey::ADD_PARTITIONS_TO_TXN {
-            return;
-        }
-        transactions.is_begun = true;
-        let number = transactions.number;
-        let asked = transactions.adding.min(transactions.to_add.len());
-        let rest = transactions.to_add.split_off(asked);
-        let asked = std::mem::replace(&mut transactions.to_add, rest);
-        let names: HashSet<&TopicPartition> = names.iter().collect();
-        let (added, left): (Vec<Slot>, Vec<Slot>) = asked
-            .into_iter()
-            .partition(|&slot| names.contains(&*self.partitions[slot as usize].name));
-        transactions.adding = left.len();
-        transactions.to_add.splice(0..0, left);
-        for slot in added {
-            self.partitions[slot as usize].membership.added = number;
-            self.reschedule(slot, now_ms);
-        }
-    }
-
-    fn transaction_done(&mut self, request: &TransactionRequest) {
-        let Some(transactions) = &mut self.transactions else { return };
-        match request {
-            TransactionRequest::Initialize { .. } => {
-                transactions.needs_epoch = false;
-                if transactions.stage == Stage::Initializing {
-                    transactions.stage = Stage::Ready;
-                }
-            }
-            TransactionRequest::AddPartitions { .. } => {}
-            TransactionRequest::AddOffsets { group, .. } => {
-                transactions.is_begun = true;
-                transactions.is_adding_group = false;
-                transactions.groups.push(Arc::clone(group));
-                if transactions.is_given_up() {
-                    transactions.let_go();
-                }
-            }
-            TransactionRequest::CommitOffsets { offsets, .. } => {
-                if transactions.offsets.front().is_some_and(|first| Arc::ptr_eq(first, offsets)) {
-                    transactions.offsets.pop_front();
-                    transactions.offsets_done += 1;
-                }
-            }
-            TransactionRequest::End { .. } => transactions.end(&mut self.counts),
-        }
-    }
-
     /// Notes that a partition takes part in the transaction that is open.
     pub(super) fn join_transaction(&mut self, slot: Slot) {
         let Some(transactions) = &mut self.transactions else { return };
@@ -618,31 +512,4 @@ impl Sender {
 
 fn aborted(reason: Option<&AbortReason>) -> ProduceErrorKind {
     ProduceErrorKind::Aborted { reason: reason.map(|reason| reason.to_string().into()) }
-}
-
-/// What an answer for each partition says: those that are done, and the worst code with its partition.
-fn of_partitions(
-    request: &TransactionRequest,
-    answers: Vec<(TopicPartition, ErrorCode)>,
-) -> (Vec<TopicPartition>, ErrorCode, Option<Arc<str>>) {
-    let severity = |code: ErrorCode| match request.verdict(code) {
-        Verdict::Done => 0,
-        // Says only that another one was refused, be it for a moment.
-        Verdict::Abort { .. } if code == ErrorCode::OPERATION_NOT_ATTEMPTED => 1,
-        Verdict::Retry => 2,
-        Verdict::FindCoordinator => 3,
-        Verdict::Abort { .. } => 4,
-        Verdict::Refused | Verdict::Fatal(_) => 5,
-    };
-    let mut done = Vec::new();
-    let mut worst = (ErrorCode::NONE, None);
-    for (partition, code) in answers {
-        if severity(code) > severity(worst.0) {
-            worst = (code, Some(partition.to_string().into()));
-        }
-        if code == ErrorCode::NONE {
-            done.push(partition);
-        }
-    }
-    (done, worst.0, worst.1)
 }

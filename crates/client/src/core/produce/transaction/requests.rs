@@ -165,7 +165,9 @@ pub enum TransactionAnswer {
     Producer(i64, i16),
     /// One code for each partition.
     Partitions(Vec<(TopicPartition, ErrorCode)>),
-    /// Nobody knows: the coordinator cannot be reached, or did not answer.
+    /// The coordinator cannot be reached, and has seen nothing of it.
+    Unasked(Arc<str>),
+    /// Nobody knows: the coordinator did not answer. It may come to read the request, be it much later.
     Lost(Arc<str>),
 }
 
