@@ -267,7 +267,7 @@ async fn written_and_read_with_this_broker() {
 #[test]
 fn written_and_read_with_kafka() {
     let Some(builder) = Kafka::builder() else { return };
-    let kafka = builder
+    let mut kafka = builder
         .config(CLEANUP, 200)
         .config("transaction.state.log.num.partitions", 4)
         .config("authorizer.class.name", "org.apache.kafka.metadata.authorizer.StandardAuthorizer")
@@ -280,7 +280,17 @@ fn written_and_read_with_kafka() {
     bench.run(&deny, "").ok();
     let theirs = ["--transactional-id", "theirs"];
     bench.produce(&theirs, "x").fails(1, "not authorised to write with transactional id theirs");
-    bench.run(&["acl", "deny", "User:ANONYMOUS", "-o", "write", "--topic", "t"], "").ok();
+    bench.run(&["topic", "create", "closed", "-p", "1"], "").ok();
+    bench.run(&["acl", "deny", "User:ANONYMOUS", "-o", "write", "--topic", "closed"], "").ok();
     let says = "TOPIC_AUTHORIZATION_FAILED; nothing is committed";
-    bench.produce(&["--transaction"], "x").fails(1, says);
+    bench.run(&["produce", "closed", "--transaction"], "x").fails(1, says);
+    // Nobody answers any more.
+    let mut open = bench.begin(&["produce", "t", "--transaction", "--timeout", "3"]);
+    open.write("open\n");
+    bench.until_sent("open");
+    kafka.kill(0);
+    let ended = open.end();
+    assert!(ended.err.contains("the commit was not over after 3"), "{ended:?}");
+    let says = "0 records committed in 0 transactions; of 1 more it is not known";
+    ended.fails(1, says);
 }

@@ -374,6 +374,15 @@ impl Transactions {
     fn explain(&self, error: &TransactionError) -> CliError {
         let Plan { id, is_own_id, .. } = &self.plan;
         let timeout_ms = self.timeout.as_millis();
+        if let TransactionError::Timeout { operation, after, last } = error {
+            // It would go on, if this did.
+            let last =
+                last.as_ref().map_or_else(String::new, |last| format!("; the last answer: {last}"));
+            let ms = after.as_millis();
+            let why =
+                format!("transactional id {id}: {operation} was not over after {ms} ms{last}");
+            return CliError::Failed(why);
+        }
         CliError::Failed(match refused_with(error) {
             Some(code) if FENCED.contains(&code) && *is_own_id => format!(
                 "the transaction took longer than {TIMEOUT}={timeout_ms}, and its coordinator has aborted it"
@@ -405,8 +414,8 @@ impl Tally {
     /// An error, with what is committed nevertheless.
     fn failed(&self, why: CliError) -> CliError {
         if self.in_doubt > 0 {
-            let doubt = format!("whether {} more are committed is not known", self.in_doubt);
-            return CliError::Failed(format!("{why}; {}, {doubt}", self.committed()));
+            let (known, doubt) = (self.committed(), self.in_doubt);
+            return CliError::Failed(format!("{why}; {known}; of {doubt} more it is not known"));
         }
         if self.committed > 0 {
             let what = "the first of the input; nothing behind them is";
