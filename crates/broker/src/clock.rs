@@ -77,8 +77,9 @@ impl Clock {
         Clock { start: Instant::now(), test }
     }
 
+    /// By how much a test has moved it.
     #[inline]
-    fn ahead_ms(&self) -> u64 {
+    pub(crate) fn ahead_ms(&self) -> u64 {
         self.test.as_ref().map_or(0, TestClock::ahead_ms)
     }
 
@@ -120,10 +121,14 @@ impl Clock {
         }
     }
 
-    /// Waits until so much time has passed.
-    pub(crate) async fn sleep(&self, time: Duration) {
+    /// Waits until so much time has passed. What the clock was moved by since it was ahead by `ahead_ms` has passed
+    /// already.
+    pub(crate) async fn sleep_since(&self, ahead_ms: u64, time: Duration) {
         let time_ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-        self.sleep_until(self.monotonic_ms().saturating_add(time_ms)).await;
+        // In this order: what it is moved by in between is counted.
+        let now_ms = self.monotonic_ms();
+        let moved_ms = self.ahead_ms().saturating_sub(ahead_ms);
+        self.sleep_until(now_ms.saturating_sub(moved_ms).saturating_add(time_ms)).await;
     }
 }
 
@@ -139,7 +144,7 @@ mod tests {
         let test = TestClock::new();
         let clock = Clock::new(Some(test.clone()));
         let before = clock.now();
-        let mut sleep = std::pin::pin!(clock.sleep(2 * WEEK));
+        let mut sleep = std::pin::pin!(clock.sleep_since(0, 2 * WEEK));
         assert!(!is_ready(sleep.as_mut()).await);
         test.advance(WEEK);
         assert!(!is_ready(sleep.as_mut()).await);
@@ -150,8 +155,9 @@ mod tests {
         assert_eq!(test.advanced(), 2 * WEEK);
         // Whoever comes later begins from there.
         assert!(Clock::new(Some(test)).monotonic_ms() >= weeks_ms);
-        let mut sleep = std::pin::pin!(clock.sleep(WEEK));
+        let mut sleep = std::pin::pin!(clock.sleep_since(clock.ahead_ms(), WEEK));
         assert!(!is_ready(sleep.as_mut()).await);
+        soon("a sleep that is over", clock.sleep_since(0, WEEK)).await;
     }
 
     #[test]

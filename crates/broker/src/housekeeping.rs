@@ -150,12 +150,15 @@ fn every_after(
     work: impl Fn(&Broker) + Send + Sync + 'static,
 ) -> JoinHandle<()> {
     let (served, work) = (Arc::clone(broker), Arc::new(work));
+    let mut ahead_ms = broker.clock.ahead_ms();
     broker.spawn_until_stopped(async move {
         let mut pause = delay;
         loop {
             let pause_ms = u64::try_from(pause).unwrap_or(1).max(1);
-            served.clock.sleep(Duration::from_millis(pause_ms)).await;
+            served.clock.sleep_since(ahead_ms, Duration::from_millis(pause_ms)).await;
             let _turn = turn.lock().await;
+            // A test may move the clock while the work is done: that counts for the pause behind it.
+            ahead_ms = served.clock.ahead_ms();
             let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
             if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
                 tracing::error!("housekeeping panicked; it goes on with the next turn");
@@ -324,6 +327,33 @@ mod tests {
     use super::*;
 
     const TIMEOUT: Duration = Duration::from_secs(20);
+
+    /// Otherwise a test would wait in vain for what it has moved the clock for.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_clock_that_is_moved_while_work_is_done_has_it_done_again() {
+        const WEEK_MS: i64 = 7 * 86_400_000;
+        let clock = crate::TestClock::new();
+        let hooks = crate::Hooks { clock: Some(clock.clone()), ..crate::Hooks::default() };
+        let node = crate::testing::Node::start_with(&[], &[""], hooks).await;
+        let (begun, is_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let (begun, may_go_on) = (Mutex::new(begun), Mutex::new(may_go_on));
+        let work = move |_: &Broker| {
+            let _ = begun.lock().send(());
+            let _ = may_go_on.lock().recv_timeout(TIMEOUT);
+        };
+        let task = every_after(1, node.broker(), Arc::default(), |_| WEEK_MS, work);
+        for _ in 0..3 {
+            is_begun.recv_timeout(TIMEOUT).expect("work");
+            clock.advance(Duration::from_millis(WEEK_MS as u64));
+            go_on.send(()).unwrap();
+        }
+        is_begun.recv_timeout(TIMEOUT).expect("work");
+        go_on.send(()).unwrap();
+        node.shut_down().await;
+        task.await.unwrap();
+        assert!(is_begun.try_recv().is_err(), "a week has not passed since");
+    }
 
     /// However many jobs panic, those behind them run, and as many at a time as before.
     #[tokio::test]
