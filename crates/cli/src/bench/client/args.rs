@@ -261,6 +261,8 @@ pub(super) struct TransactArgs {
 pub(super) struct CopyArgs {
     #[command(flatten)]
     pub common: Common,
+    #[command(flatten)]
+    pub fetching: Fetching,
     /// Topic that is written; it must be there.
     #[arg(long)]
     pub to: String,

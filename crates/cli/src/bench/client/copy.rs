@@ -1,7 +1,7 @@
 //! From topic to topic through transactional streams: consume, transform, produce.
 
 use std::pin::Pin;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_core::Stream;
 use serde_json::{Map, Value, json};
@@ -9,10 +9,11 @@ use thalweg::stream::{
     self, Envelope, OwnedProducerRecord, Subscription, TransactionSettings, TransactionalMessage,
     TransactionalOffset,
 };
-use thalweg::{Cluster, ConsumerConfig, Error, OffsetReset, Producer, ProducerConfig};
+use thalweg::{Cluster, Error, OffsetReset, Producer, ProducerConfig};
 
 use super::super::BenchError;
-use super::args::CopyArgs;
+use super::args::{CopyArgs, Mode};
+use super::consume;
 use super::usage::Usage;
 
 /// Time for the group to be left.
@@ -21,11 +22,9 @@ const LEAVE: Duration = Duration::from_secs(5);
 /// Runs the command.
 pub async fn run(cluster: Cluster, args: &CopyArgs) -> Result<Map<String, Value>, BenchError> {
     let topic = args.common.topic.as_str();
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let id = format!("bench-copy-{}-{}", std::process::id(), since.as_nanos());
-    let consumer = ConsumerConfig::default()
-        .with_group_id(id.clone())
-        .with_auto_offset_reset(OffsetReset::Earliest);
+    let mut consumer = consume::config(&args.fetching, OffsetReset::Earliest, Mode::Classic);
+    consumer.auto_commit = false;
+    let id = consumer.group_id.clone().unwrap_or_default();
     let producer = ProducerConfig::default()
         .with_transactional_id(id)
         // What Kafka Streams takes for its own.
@@ -42,7 +41,7 @@ pub async fn run(cluster: Cluster, args: &CopyArgs) -> Result<Map<String, Value>
     let (mut records, mut usage, mut before) = (0u64, None, 0);
     while records < args.records {
         let next = std::future::poll_fn(|cx| Pin::new(&mut flow).poll_next(cx));
-        let next = tokio::time::timeout(super::consume::TIMEOUT, next).await;
+        let next = tokio::time::timeout(consume::TIMEOUT, next).await;
         let wrong = |what: String| BenchError::Topic { topic: topic.to_owned(), what };
         let nothing = || wrong(format!("nothing comes after {records} records"));
         next.map_err(|_| nothing())?.ok_or_else(nothing)??;
