@@ -18,7 +18,7 @@ use crate::kills;
 use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
-use crate::{chaos, rolling};
+use crate::{chaos, rolling, transaction_kills};
 
 /// Settings that both brokers get, so that groups form quickly, transactions that last too long are aborted soon,
 /// names agree, and retention leaves records alone whose timestamps the suites made up years ago.
@@ -110,8 +110,17 @@ const OTHERS: [&[&str]; 2] = [
     &["streams", "franz", "sarama", "aiokafka", "kafkajs"],
 ];
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 8] =
-    ["kill", "kills", "handover", "installations", "chaos", "exactly_once", "bank", "rolling"];
+const OWN_BROKERS: [&str; 9] = [
+    "kill",
+    "kills",
+    "transaction_kills",
+    "handover",
+    "installations",
+    "chaos",
+    "exactly_once",
+    "bank",
+    "rolling",
+];
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
@@ -231,7 +240,9 @@ impl Plan {
                 target == Target::Thalweg && (asked || self.suites.is_empty())
             }
             // It also looks into directories, and asks for what Kafka does not promise.
-            "kills" => target == Target::Thalweg && (asked || self.suites.is_empty()),
+            "kills" | "transaction_kills" => {
+                target == Target::Thalweg && (asked || self.suites.is_empty())
+            }
             // Kafka needs ten seconds a round to come back: there it only shows that the suite is right.
             "kill" => asked || (self.suites.is_empty() && target == Target::Thalweg),
             // Its cases note answers: they say nothing without the broker that says what is right.
@@ -259,9 +270,8 @@ impl Plan {
                 self.wants(target, suite)
                     && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
-            "kills" | "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "directory" => {
-                self.wants(target, suite)
-            }
+            "kills" | "transaction_kills" | "handover" | "chaos" | "exactly_once" | "bank"
+            | "rolling" | "directory" => self.wants(target, suite),
             "installations" => {
                 let chosen = name.split('.').next().unwrap_or_default();
                 self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
@@ -337,6 +347,13 @@ fn directories(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally
     if plan.wants(target, "kills") {
         let command = kills::command(tools, &plan.binary, &scratch.join("kills"), plan.seed);
         follow(command, "kills", target, scratch, tally);
+    }
+    if plan.wants(target, "transaction_kills") {
+        let place = scratch.join("transaction_kills");
+        match transaction_kills::command(tools, &plan.binary, &place, plan.seed) {
+            Ok(command) => follow(command, "transaction_kills", target, scratch, tally),
+            Err(why) => record(tally, "transaction_kills", Some(&why), target),
+        }
     }
     if plan.wants(target, "handover") {
         handover(tools, plan, scratch, tally);

@@ -24,6 +24,7 @@ mod shared;
 mod soak;
 mod test;
 mod tidy;
+mod transaction_kills;
 
 use crate::machines::{CLUSTER, COMMITS, CORES, GROUPS, Machines};
 use std::path::{Path, PathBuf};
@@ -67,6 +68,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             fails [60]; THALWEG_SEED_BASE=N runs a seed again
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
+  soak transaction-kills    a broker that is killed before and after each request of transactions
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
                             rebalance mode for so long [1]; repeats a seed as soak kills does
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
@@ -115,6 +117,7 @@ fn main() -> ExitCode {
         ["soak", "kills", minutes] => kills(&root, minutes),
         ["soak", "transactions", rest @ ..] => transactions(&root, rest),
         ["soak", "bank", rest @ ..] => bank(&root, rest),
+        ["soak", "transaction-kills"] => transaction_kills(&root),
         ["soak", "mixed"] => mixed(&root, "1"),
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak"] => soak(&root, "60"),
@@ -255,6 +258,11 @@ fn kills(root: &Path, minutes: &str) -> Result<(), String> {
     kills::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
+fn transaction_kills(root: &Path) -> Result<(), String> {
+    let tools = setup::run(root)?;
+    transaction_kills::run(&tools, &test::build(&tools)?, test::seed_of_commit(root)?)
+}
+
 /// The minutes, if they are told, and what `chaos::Faults` knows.
 fn faults_of<'a>(
     what: &str,
@@ -351,5 +359,10 @@ mod tests {
     #[test]
     fn the_checks_of_mixed_groups_notice_what_they_are_for() {
         passes("group_soak_test.py");
+    }
+
+    #[test]
+    fn what_is_asked_after_kills_in_transactions_notices_what_it_is_for() {
+        passes("transaction_kills_test.py");
     }
 }
