@@ -130,7 +130,8 @@ pub enum ProduceErrorKind {
 
 impl ProduceErrorKind {
     /// Whether another producer with the same `transactional.id` has taken over, or a transaction
-    /// took longer than `transaction.timeout.ms`.
+    /// took longer than `transaction.timeout.ms`: of the latter brokers with `transaction.version` 2 may say
+    /// INVALID_TXN_STATE instead, which is as final.
     pub fn is_fenced(&self) -> bool {
         matches!(self, ProduceErrorKind::Fatal { code: ErrorCode::PRODUCER_FENCED, .. })
     }

@@ -75,7 +75,8 @@ impl TransactionError {
     }
 
     /// Whether another producer with the same `transactional.id` has taken over, or the transaction
-    /// took longer than `transaction.timeout.ms`.
+    /// took longer than `transaction.timeout.ms`: of the latter brokers with `transaction.version` 2 may say
+    /// INVALID_TXN_STATE instead, which is as final.
     pub fn is_fenced(&self) -> bool {
         matches!(self, TransactionError::Fatal(kind) if kind.is_fenced())
     }
