@@ -161,7 +161,7 @@ class Transactor:
         self.process.stdin.flush()
         # Its own limit is a minute, max.block.ms; that it keeps it is asked for, too.
         answer = self.answers.get(timeout=90)
-        check(answer is not None, f"the transactor has ended with {self.process.wait(10)} at {line!r}")
+        check(answer is not None, f"the transactor has ended at {line!r}")
         verdict, _, why = answer.partition(" ")
         if verdict == "aborted":
             raise Aborted(why)

@@ -103,6 +103,14 @@ class Exchanges(unittest.TestCase):
         self.assertEqual([self.broker.requests.get(timeout=10) for _ in range(2)], [(10, 10), (3, 3)])
         self.assertTrue(self.broker.requests.empty())
 
+    def test_a_kill_during_the_request(self):
+        self.broker.kept.add(26)
+        self.proxy.arm(1, "during", 0.001)
+        self.assertEqual([self.ask(key, key) for key in [10, 26]], [True, False])
+        self.assertTrue(self.proxy.is_back.wait(10))
+        self.assertEqual(self.events, ["kill", "start"])
+        self.assertEqual([self.broker.requests.get(timeout=10) for _ in range(2)], [(10, 10), (26, 26)])
+
     def test_a_kill_after_the_answer(self):
         self.proxy.arm(1, "after")
         self.assertEqual([self.ask(key, key) for key in [10, 3, 26]], [True, True, False])

@@ -1,5 +1,6 @@
 """Stands between a transactional client and a broker, counts what they exchange about transactions, and has the broker
-killed at one of these exchanges: before the request is passed on, or when the broker has answered and nobody has heard it.
+killed at one of these exchanges: before the request is passed on, while the broker is at it, or when it has answered and
+nobody has heard it.
 
 Frames are passed on whole and unchanged. Nothing else is known of the protocol than where a frame ends, and the api key and
 the correlation id at its beginning.
@@ -8,13 +9,14 @@ the correlation id at its beginning.
 import socket
 import struct
 import threading
+import time
 
 # What concerns transactions, by api key.
 EXCHANGES = {
     0: "Produce", 10: "FindCoordinator", 22: "InitProducerId", 24: "AddPartitionsToTxn", 25: "AddOffsetsToTxn",
     26: "EndTxn", 28: "TxnOffsetCommit",
 }  # fmt: skip
-WAYS = ["before", "after"]
+WAYS = ["before", "during", "after"]
 FRAME_BYTES_MAX = 16 << 20
 CONNECT_SECONDS = 5
 
@@ -45,14 +47,15 @@ class Proxy:
         self.broker_port, self.kill, self.start = broker_port, kill, start
         self.lock = threading.Lock()
         self.links = set()
-        self.arm(None, None)
+        self.arm(None)
         self.listener = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self.accept, daemon=True).start()
 
-    def arm(self, at, way):
-        """The broker is to be killed at exchange `at`, counted from now; never if that is None."""
+    def arm(self, at, way=None, delay_seconds=0):
+        """The broker is to be killed at exchange `at`, counted from now; never if that is None. During it: so long after the
+        request was passed on."""
         with self.lock:
-            self.at, self.way = at, way
+            self.at, self.way, self.delay_seconds = at, way, delay_seconds
             # Names of the exchanges, in the order in which they began.
             self.seen = []
             # Whether the broker was told to end, whether it is there again, and what kept it from that.
@@ -88,56 +91,61 @@ class Proxy:
         link = Link(client, broker)
         with self.lock:
             self.links.add(link)
-        down = threading.Thread(target=self.pass_on, args=(link, broker, client, self.is_answer_lost), daemon=True)
+        down = threading.Thread(target=self.pass_on, args=(link, broker, client, self.meet_answer), daemon=True)
         down.start()
-        self.pass_on(link, client, broker, self.is_request_lost)
+        self.pass_on(link, client, broker, self.meet_request)
         down.join()
         with self.lock:
             self.links.discard(link)
         client.close()
         broker.close()
 
-    def pass_on(self, link, source, sink, is_lost):
-        """Frame by frame, until one side ends or a frame is lost with the broker."""
+    def pass_on(self, link, source, sink, meet):
+        """Frame by frame, until one side ends or the broker is killed. `meet` says how it is to be, with this frame."""
         try:
             while (frame := read_frame(source)) is not None:
-                if is_lost(link, frame):
+                way = meet(link, frame)
+                if way in (None, "during"):
+                    sink.sendall(frame)
+                if way is not None:
                     self.strike()
                     break
-                sink.sendall(frame)
         except OSError:
             # One of them is gone: the other one is told by the end of its connection.
             pass
         finally:
             link.end()
 
-    def is_request_lost(self, link, frame):
+    def meet_request(self, link, frame):
         key, _, correlation = struct.unpack_from(">hhi", frame, 4)
         if key not in EXCHANGES:
-            return False
+            return None
         with self.lock:
             number = len(self.seen)
             self.seen.append(EXCHANGES[key])
             link.waiting[correlation] = EXCHANGES[key]
             if number != self.at:
-                return False
+                return None
             if self.way == "after":
                 link.doomed = correlation
-                return False
+                return None
             self.is_killed = True
-            return True
+            return self.way
 
-    def is_answer_lost(self, link, frame):
+    def meet_answer(self, link, frame):
         (correlation,) = struct.unpack_from(">i", frame, 4)
         with self.lock:
             link.waiting.pop(correlation, None)
             if correlation != link.doomed:
-                return False
+                return None
             self.is_killed = True
-            return True
+            return self.way
 
     def strike(self):
         try:
+            if self.way == "during":
+                # No condition to wait for: what the broker has done until then is to differ.
+                time.sleep(self.delay_seconds)
             self.kill()
             self.start()
         except Exception as error:

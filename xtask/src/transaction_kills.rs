@@ -8,12 +8,7 @@ use crate::setup::{self, Tools};
 use crate::test;
 
 /// The suite's program, for one seed; the producer of Thalweg's client is built first.
-pub fn command(
-    tools: &Tools,
-    binary: &Path,
-    scratch: &Path,
-    seed: u64,
-) -> Result<Command, String> {
+pub fn command(tools: &Tools, binary: &Path, scratch: &Path, seed: u64) -> Result<Command, String> {
     let mut command = Command::new(&tools.python);
     command.arg(tools.root.join("tests/python/transaction_kills.py"));
     command.arg("--binary").arg(binary).arg("--scratch").arg(scratch);
@@ -22,7 +17,7 @@ pub fn command(
     Ok(command)
 }
 
-/// Every exchange, in both ways.
+/// Every exchange, in each way.
 pub fn run(tools: &Tools, binary: &Path, seed: u64) -> Result<(), String> {
     let scratch = tools.root.join("target/transaction-kills");
     setup::remove(&scratch)?;
