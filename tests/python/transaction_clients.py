@@ -42,7 +42,8 @@ class Rdkafka:
 
     def __init__(self, bootstrap, transactional_id, _program):
         self.producer = Producer({
-            "bootstrap.servers": bootstrap, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000,
+            "bootstrap.servers": bootstrap, "transactional.id": transactional_id, "client.id": transactional_id,
+            "transaction.timeout.ms": 60_000,
             "message.timeout.ms": 25_000, "linger.ms": 2, "retry.backoff.ms": 20, "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 200, "log_level": 0,
         })  # fmt: skip

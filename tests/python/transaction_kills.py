@@ -303,7 +303,7 @@ class Client:
         name = f"{self.name}-{self.runs}"
         house, proxy = self.house, self.house.proxy
         house.topic(name)
-        proxy.arm(at, way, self.rng.uniform(0, DURING_SECONDS_MAX))
+        proxy.arm(name, at, way, self.rng.uniform(0, DURING_SECONDS_MAX))
         application = Application(house, self.client, self.options.transactor, name)
         try:
             application.run()

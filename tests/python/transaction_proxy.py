@@ -2,8 +2,8 @@
 killed at one of these exchanges: before the request is passed on, while the broker is at it, or when it has answered and
 nobody has heard it.
 
-Frames are passed on whole and unchanged. Nothing else is known of the protocol than where a frame ends, and the api key and
-the correlation id at its beginning.
+Frames are passed on whole and unchanged. Nothing else is known of the protocol than where a frame ends, and what is at its
+beginning: api key, correlation id and client id.
 """
 
 import socket
@@ -47,14 +47,15 @@ class Proxy:
         self.broker_port, self.kill, self.start = broker_port, kill, start
         self.lock = threading.Lock()
         self.links = set()
-        self.arm(None)
+        self.arm(None, None)
         self.listener = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self.accept, daemon=True).start()
 
-    def arm(self, at, way=None, delay_seconds=0):
-        """The broker is to be killed at exchange `at`, counted from now; never if that is None. During it: so long after the
-        request was passed on."""
+    def arm(self, client_id, at, way=None, delay_seconds=0):
+        """The broker is to be killed at exchange `at` of this client, counted from now; never if that is None. During it: so
+        long after the request was passed on. Clients that were left behind are passed on, and do not count."""
         with self.lock:
+            self.client_id = client_id
             self.at, self.way, self.delay_seconds = at, way, delay_seconds
             # Names of the exchanges, in the order in which they began.
             self.seen = []
@@ -121,6 +122,8 @@ class Proxy:
         if key not in EXCHANGES:
             return None
         with self.lock:
+            if client_id_of(frame) != self.client_id:
+                return None
             number = len(self.seen)
             self.seen.append(EXCHANGES[key])
             link.waiting[correlation] = EXCHANGES[key]
@@ -152,6 +155,14 @@ class Proxy:
             self.failure = error
         finally:
             self.is_back.set()
+
+
+def client_id_of(frame):
+    """None where it has none, or one that is cut off."""
+    if len(frame) < 14:
+        return None
+    (size,) = struct.unpack_from(">h", frame, 12)
+    return frame[14 : 14 + size].decode() if 0 <= size <= len(frame) - 14 else None
 
 
 def read_frame(source):
