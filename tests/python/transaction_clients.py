@@ -42,7 +42,8 @@ class Rdkafka:
 
     def __init__(self, bootstrap, transactional_id, _program):
         self.producer = Producer({
-            "bootstrap.servers": bootstrap, "transactional.id": transactional_id, "transaction.timeout.ms": 60_000,
+            "bootstrap.servers": bootstrap, "transactional.id": transactional_id, "client.id": transactional_id,
+            "transaction.timeout.ms": 60_000,
             "message.timeout.ms": 25_000, "linger.ms": 2, "retry.backoff.ms": 20, "reconnect.backoff.ms": 20,
             "reconnect.backoff.max.ms": 200, "log_level": 0,
         })  # fmt: skip
@@ -161,7 +162,7 @@ class Transactor:
         self.process.stdin.flush()
         # Its own limit is a minute, max.block.ms; that it keeps it is asked for, too.
         answer = self.answers.get(timeout=90)
-        check(answer is not None, f"the transactor has ended with {self.process.wait(10)} at {line!r}")
+        check(answer is not None, f"the transactor has ended at {line!r}")
         verdict, _, why = answer.partition(" ")
         if verdict == "aborted":
             raise Aborted(why)

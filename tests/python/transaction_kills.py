@@ -4,12 +4,12 @@
                          [--clients librdkafka,thalweg] [--only N.WAY,...]
 
 A proxy (`transaction_proxy.py`) counts what a transactional client and its broker exchange about transactions, and has the
-broker killed at one of these exchanges: before the request is passed on, or when it is answered and the client has not heard
-it. The broker, which leads the partitions and coordinates transactions and group, starts again on the same directory.
+broker killed at one of these exchanges: before the request is passed on, while the broker is at it, or when it is answered and the
+client has not heard it. The broker, which leads the partitions and coordinates transactions and group, starts again on the same directory.
 Meanwhile an application makes three transactions over two partitions and the offset of a group, of which it aborts the
 second. It does what applications do: it aborts and repeats what was aborted, takes a new producer with the same
 transactional id when the old one is over, and goes on from where the group's committed offset is. With `--all` every exchange
-is hit once in both ways, otherwise the seed draws some.
+is hit once in each way, otherwise the seed draws some.
 """
 
 import argparse
@@ -53,9 +53,11 @@ SETTLE_SECONDS = 60
 # With a directory that has no topics yet: the first exchanges, which have the topics of the coordinators made.
 FIRST = 4
 # Exchanges of the short form, in one way each: fewer for the client that gets stuck.
-SAMPLE = {"librdkafka": 5, "thalweg": 10}
+SAMPLE = {"librdkafka": 5, "thalweg": 16}
 # As many runs in a row in which the exchange did not come end the long form: how many there are may differ by one.
 BEYOND = 2
+# How long a broker may be at a request before it is killed in it: many times as long as most take.
+DURING_SECONDS_MAX = 0.003
 OPEN_STATES = ["Ongoing", "PrepareCommit", "PrepareAbort", "PrepareEpochFence"]
 
 
@@ -180,6 +182,9 @@ class Application:
                         self.begin()
                         continue
                     self.transaction()
+                    # Before the kill nobody is kept from beginning while the last transaction is being completed.
+                    if self.house.proxy.is_killed:
+                        same(f"the group's offset before {self.at}", OFFSETS[self.at], self.committed_offset())
                 except Stuck:
                     waiting = self.house.proxy.waiting()
                     check(not waiting, f"the producer waits because the broker does not answer {waiting}")
@@ -196,12 +201,15 @@ class Application:
         """A new producer, which ends what the one before has left; then it is known how far the group is."""
         self.producer = self.open()
         self.producer.init()
-        offset = self.house.committed(self.name, self.topic)
+        offset = self.committed_offset()
         known = [OFFSETS[self.at], OFFSETS[self.at + 1]]
         check(offset in known, f"the group is at {offset}, and may be at {known}: {self.outcomes}")
         if self.at != ABORTED and offset == OFFSETS[self.at + 1]:
             self.outcomes["found committed"] += 1
             self.at += 1
+
+    def committed_offset(self):
+        return self.house.committed(self.name, self.topic)
 
     def transaction(self):
         producer, attempt = self.producer, f"{self.at}.{self.attempts}"
@@ -210,6 +218,9 @@ class Application:
             producer.begin()
             for partition in range(PARTITIONS):
                 producer.send(self.topic, partition, attempt)
+                if self.at == ABORTED + 1:
+                    # One after the other, so that the transaction is half there in between.
+                    producer.flush()
             producer.offsets(self.name, self.topic, 0, self.at + 1)
             if self.at != ABORTED:
                 producer.commit()
@@ -236,7 +247,7 @@ class Application:
 
     def verify(self):
         self.house.settle(self.topic, self.name)
-        same("the group's offset", OFFSETS[-1], self.house.committed(self.name, self.topic))
+        same("the group's offset", OFFSETS[-1], self.committed_offset())
         verify(self.house.values(self.topic), self.committed, self.aborted)
 
 
@@ -266,9 +277,8 @@ class Client:
         self.exchanges = self.one(None, None)
         moments = [(at, way) for at in range(self.exchanges) for way in WAYS]
         if options.only:
-            for moment in options.only.split(","):
-                at, _, way = moment.partition(".")
-                self.one(int(at), way)
+            for at, way in options.only:
+                self.one(at, way)
         elif options.all:
             for way in WAYS:
                 at = beyond = 0
@@ -293,7 +303,7 @@ class Client:
         name = f"{self.name}-{self.runs}"
         house, proxy = self.house, self.house.proxy
         house.topic(name)
-        proxy.arm(at, way)
+        proxy.arm(name, at, way, self.rng.uniform(0, DURING_SECONDS_MAX))
         application = Application(house, self.client, self.options.transactor, name)
         try:
             application.run()
@@ -343,14 +353,25 @@ def case(options, name):
             house.end()
 
 
+def moments(text):
+    """N.WAY,... as an option says it."""
+    out = []
+    for one in text.split(","):
+        at, _, way = one.partition(".")
+        if not at.isdecimal() or way not in WAYS:
+            raise argparse.ArgumentTypeError(f"{one!r} is no number and one of {', '.join(WAYS)}, as 7.{WAYS[0]}")
+        out.append((int(at), way))
+    return out
+
+
 def main():
     parser = argparse.ArgumentParser(description="a broker that is killed between any two requests of a transaction")
     for name in ["--binary", "--scratch", "--transactor"]:
         parser.add_argument(name, required=True)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--all", action="store_true", help="every exchange, in both ways")
+    parser.add_argument("--all", action="store_true", help="every exchange, in each way")
     parser.add_argument("--clients", default=",".join(CLIENTS), help="librdkafka, thalweg")
-    parser.add_argument("--only", metavar="N.WAY,...", help="these exchanges, as 7.before")
+    parser.add_argument("--only", type=moments, metavar="N.WAY,...", help="these exchanges, as 7.before,8.after")
     options = parser.parse_args()
     names = options.clients.split(",")
     for name in names:

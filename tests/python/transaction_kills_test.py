@@ -64,8 +64,8 @@ class FakeBroker:
             except OSError:
                 return
             with connection:
-                while len(request := connection.recv(12)) == 12:
-                    _, key, _, correlation = struct.unpack(">ihhi", request)
+                while len(request := connection.recv(16)) == 16:
+                    _, key, _, correlation = struct.unpack_from(">ihhi", request)
                     self.requests.put((key, correlation))
                     if correlation not in self.kept:
                         connection.sendall(struct.pack(">iii", 8, correlation, 7))
@@ -78,15 +78,19 @@ class Exchanges(unittest.TestCase):
         port = free()
         kill, start = lambda: self.events.append("kill"), lambda: self.events.append("start")
         self.proxy = Proxy(port, self.broker.port, kill, start)
+        self.proxy.arm("me", None)
         self.client = socket.create_connection(("127.0.0.1", port), timeout=10)
 
     def tearDown(self):
         for one in (self.client, self.proxy, self.broker.listener):
             one.close()
 
+    def send(self, key, correlation, client_id=b"me"):
+        self.client.sendall(struct.pack(">ihhih", 12, key, 0, correlation, len(client_id)) + client_id)
+
     def ask(self, key, correlation):
         """Whether there is an answer."""
-        self.client.sendall(struct.pack(">ihhi", 8, key, 0, correlation))
+        self.send(key, correlation)
         answer = self.client.recv(12)
         return bool(answer) and struct.unpack(">iii", answer) == (8, correlation, 7)
 
@@ -95,16 +99,31 @@ class Exchanges(unittest.TestCase):
         self.assertEqual(self.proxy.seen, ["FindCoordinator", "InitProducerId"])
         self.assertEqual((self.proxy.is_killed, self.events, self.proxy.waiting()), (False, [], []))
 
+    def test_exchanges_of_somebody_else(self):
+        self.proxy.arm("me", 0, "before")
+        for client_id in [b"no", b"m\0"]:
+            self.send(10, 10, client_id)
+            self.assertEqual(self.client.recv(12), struct.pack(">iii", 8, 10, 7))
+        self.assertEqual((self.proxy.seen, self.events), ([], []))
+
     def test_a_kill_before_a_request_is_passed_on(self):
-        self.proxy.arm(1, "before")
+        self.proxy.arm("me", 1, "before")
         self.assertEqual([self.ask(key, key) for key in [10, 3, 26]], [True, True, False])
         self.assertTrue(self.proxy.is_back.wait(10))
         self.assertEqual(self.events, ["kill", "start"])
         self.assertEqual([self.broker.requests.get(timeout=10) for _ in range(2)], [(10, 10), (3, 3)])
         self.assertTrue(self.broker.requests.empty())
 
+    def test_a_kill_during_the_request(self):
+        self.broker.kept.add(26)
+        self.proxy.arm("me", 1, "during", 0.001)
+        self.assertEqual([self.ask(key, key) for key in [10, 26]], [True, False])
+        self.assertTrue(self.proxy.is_back.wait(10))
+        self.assertEqual(self.events, ["kill", "start"])
+        self.assertEqual([self.broker.requests.get(timeout=10) for _ in range(2)], [(10, 10), (26, 26)])
+
     def test_a_kill_after_the_answer(self):
-        self.proxy.arm(1, "after")
+        self.proxy.arm("me", 1, "after")
         self.assertEqual([self.ask(key, key) for key in [10, 3, 26]], [True, True, False])
         self.assertTrue(self.proxy.is_back.wait(10))
         self.assertEqual(self.events, ["kill", "start"])
@@ -112,7 +131,7 @@ class Exchanges(unittest.TestCase):
 
     def test_what_the_broker_does_not_answer(self):
         self.broker.kept.add(28)
-        self.client.sendall(struct.pack(">ihhi", 8, 28, 0, 28))
+        self.send(28, 28)
         self.assertEqual(self.broker.requests.get(timeout=10), (28, 28))
         self.assertEqual(self.proxy.waiting(), ["TxnOffsetCommit"])
 

@@ -1,20 +1,22 @@
 """Stands between a transactional client and a broker, counts what they exchange about transactions, and has the broker
-killed at one of these exchanges: before the request is passed on, or when the broker has answered and nobody has heard it.
+killed at one of these exchanges: before the request is passed on, while the broker is at it, or when it has answered and
+nobody has heard it.
 
-Frames are passed on whole and unchanged. Nothing else is known of the protocol than where a frame ends, and the api key and
-the correlation id at its beginning.
+Frames are passed on whole and unchanged. Nothing else is known of the protocol than where a frame ends, and what is at its
+beginning: api key, correlation id and client id.
 """
 
 import socket
 import struct
 import threading
+import time
 
 # What concerns transactions, by api key.
 EXCHANGES = {
     0: "Produce", 10: "FindCoordinator", 22: "InitProducerId", 24: "AddPartitionsToTxn", 25: "AddOffsetsToTxn",
     26: "EndTxn", 28: "TxnOffsetCommit",
 }  # fmt: skip
-WAYS = ["before", "after"]
+WAYS = ["before", "during", "after"]
 FRAME_BYTES_MAX = 16 << 20
 CONNECT_SECONDS = 5
 
@@ -49,10 +51,12 @@ class Proxy:
         self.listener = socket.create_server(("127.0.0.1", port))
         threading.Thread(target=self.accept, daemon=True).start()
 
-    def arm(self, at, way):
-        """The broker is to be killed at exchange `at`, counted from now; never if that is None."""
+    def arm(self, client_id, at, way=None, delay_seconds=0):
+        """The broker is to be killed at exchange `at` of this client, counted from now; never if that is None. During it: so
+        long after the request was passed on. Clients that were left behind are passed on, and do not count."""
         with self.lock:
-            self.at, self.way = at, way
+            self.client_id = client_id
+            self.at, self.way, self.delay_seconds = at, way, delay_seconds
             # Names of the exchanges, in the order in which they began.
             self.seen = []
             # Whether the broker was told to end, whether it is there again, and what kept it from that.
@@ -88,62 +92,77 @@ class Proxy:
         link = Link(client, broker)
         with self.lock:
             self.links.add(link)
-        down = threading.Thread(target=self.pass_on, args=(link, broker, client, self.is_answer_lost), daemon=True)
+        down = threading.Thread(target=self.pass_on, args=(link, broker, client, self.meet_answer), daemon=True)
         down.start()
-        self.pass_on(link, client, broker, self.is_request_lost)
+        self.pass_on(link, client, broker, self.meet_request)
         down.join()
         with self.lock:
             self.links.discard(link)
         client.close()
         broker.close()
 
-    def pass_on(self, link, source, sink, is_lost):
-        """Frame by frame, until one side ends or a frame is lost with the broker."""
+    def pass_on(self, link, source, sink, meet):
+        """Frame by frame, until one side ends or the broker is killed. `meet` says how it is to be, with this frame."""
         try:
             while (frame := read_frame(source)) is not None:
-                if is_lost(link, frame):
+                way = meet(link, frame)
+                if way in (None, "during"):
+                    sink.sendall(frame)
+                if way is not None:
                     self.strike()
                     break
-                sink.sendall(frame)
         except OSError:
             # One of them is gone: the other one is told by the end of its connection.
             pass
         finally:
             link.end()
 
-    def is_request_lost(self, link, frame):
+    def meet_request(self, link, frame):
         key, _, correlation = struct.unpack_from(">hhi", frame, 4)
         if key not in EXCHANGES:
-            return False
+            return None
         with self.lock:
+            if client_id_of(frame) != self.client_id:
+                return None
             number = len(self.seen)
             self.seen.append(EXCHANGES[key])
             link.waiting[correlation] = EXCHANGES[key]
             if number != self.at:
-                return False
+                return None
             if self.way == "after":
                 link.doomed = correlation
-                return False
+                return None
             self.is_killed = True
-            return True
+            return self.way
 
-    def is_answer_lost(self, link, frame):
+    def meet_answer(self, link, frame):
         (correlation,) = struct.unpack_from(">i", frame, 4)
         with self.lock:
             link.waiting.pop(correlation, None)
             if correlation != link.doomed:
-                return False
+                return None
             self.is_killed = True
-            return True
+            return self.way
 
     def strike(self):
         try:
+            if self.way == "during":
+                # No condition to wait for: what the broker has done until then is to differ.
+                time.sleep(self.delay_seconds)
             self.kill()
             self.start()
         except Exception as error:
             self.failure = error
         finally:
             self.is_back.set()
+
+
+def client_id_of(frame):
+    """None where it has none, or one that is cut off."""
+    if len(frame) < 14:
+        return None
+    (size,) = struct.unpack_from(">h", frame, 12)
+    return frame[14 : 14 + size].decode() if 0 <= size <= len(frame) - 14 else None
 
 
 def read_frame(source):

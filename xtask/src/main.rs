@@ -68,7 +68,7 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             fails [60]; THALWEG_SEED_BASE=N runs a seed again
   soak kills [MINUTES]      a broker that is killed in all that it does [60]; THALWEG_SEED_BASE=N and
                             0 minutes repeat a seed
-  soak transaction-kills    a broker that is killed before and after each request of transactions
+  soak transaction-kills    a broker that is killed before, during and after each request of transactions
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
                             rebalance mode for so long [1]; repeats a seed as soak kills does
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md

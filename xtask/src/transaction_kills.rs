@@ -17,7 +17,7 @@ pub fn command(tools: &Tools, binary: &Path, scratch: &Path, seed: u64) -> Resul
     Ok(command)
 }
 
-/// Every exchange, in both ways.
+/// Every exchange, in each way.
 pub fn run(tools: &Tools, binary: &Path, seed: u64) -> Result<(), String> {
     let scratch = tools.root.join("target/transaction-kills");
     setup::remove(&scratch)?;

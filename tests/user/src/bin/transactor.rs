@@ -92,7 +92,9 @@ fn main() -> Result<(), TransactorError> {
         std::process::exit(2);
     };
     let runtime = tokio::runtime::Runtime::new()?;
-    let options = Options::default().with_request_timeout(Duration::from_secs(10));
+    let options = Options::default()
+        .with_client_id(id.as_str())
+        .with_request_timeout(Duration::from_secs(10));
     let config = ProducerConfig::default()
         .with_transactional_id(id.clone())
         .with_transaction_timeout(Duration::from_secs(60))
