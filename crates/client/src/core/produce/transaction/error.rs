@@ -57,7 +57,9 @@ impl TransactionError {
     }
 
     /// Whether the same may work later without anybody changing anything: in another transaction, or by
-    /// waiting on. A record that is too large is so the next time, too, and who was fenced stays it.
+    /// waiting on. A record that is too large is so the next time, too, and who was fenced stays it. A commit that
+    /// took too long may still come about: who does its work again looks first at what is committed, as a
+    /// stream does that is begun again.
     pub fn is_retriable(&self) -> bool {
         match self {
             TransactionError::Aborted(reason) => reason.is_retriable(),
