@@ -171,6 +171,8 @@ class Run:
             check(copier.is_alive(), f"{copier.name} has ended: {copier.broken}")
             if copier.is_stuck():
                 print(f"chaos: {copier.name} is stuck in librdkafka", flush=True)
+                # Should it go on after all, it must not fence whoever takes its place.
+                copier.is_over.set()
                 self.left.append(copier)
                 self.copiers[at] = self.copier(copier.name, self.rng.random())
                 self.copiers[at].start()
