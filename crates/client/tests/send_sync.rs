@@ -119,6 +119,17 @@ fn streams_can_be_shared() {
     shared::<Source<Plain>>();
     shared::<Source<WithOffset>>();
     shared::<Source<InContext>>();
+    shared::<Source<InTransaction>>();
+    shared::<PartitionedSource<InTransaction>>();
+    shared::<Batches<Source<InTransaction>>>();
+    shared::<TransactionSettings>();
+    shared::<TransactionalMessage>();
+    shared::<TransactionalRecords>();
+    shared::<TransactionalOffset>();
+    shared::<TransactionalOffsetBatch>();
+    shared::<TransactionalSink<TransactionalOffset>>();
+    type Envelopes = Batches<Source<InTransaction>>;
+    shared::<TransactionalFlow<Envelopes, TransactionalOffsetBatch, Error>>();
     shared::<Batches<Source<WithOffset>>>();
     shared::<PartitionedSource<WithOffset>>();
     shared::<PartitionSource<WithOffset>>();
@@ -419,11 +430,12 @@ fn public(keyword: &str) -> HashMap<String, String> {
         "source.rs",
         "streams.rs",
     ];
-    for folder in ["admin", "consumer", "producer", "stream"] {
+    for folder in ["admin", "consumer", "producer", "stream", "stream/transactional"] {
         for entry in fs::read_dir(source.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
-            let is_private = folder != "stream" && folder != "admin" && private.contains(&&*name);
+            let is_private =
+                !folder.starts_with("stream") && folder != "admin" && private.contains(&&*name);
             if name.ends_with(".rs") && !is_private {
                 look(&path);
             }
