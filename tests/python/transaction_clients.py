@@ -171,7 +171,8 @@ class Transactor:
 
     def close(self):
         self.process.kill()
-        self.process.wait(10)
+        # Where the disk is slow even a process that was killed takes its time to go.
+        self.process.wait(90)
 
 
 CLIENTS = {client.NAME: client for client in (Rdkafka, Transactor)}
