@@ -267,7 +267,13 @@ mod tests {
         let config = producer_config(&given).unwrap();
         assert!(!config.enable_idempotence);
         assert_eq!(config.delivery_timeout, Duration::from_millis(200_005));
-        for bad in [("acks", "2"), ("compression.type", "brotli"), ("retries", "-1")] {
+        assert_eq!(config.transactional_id, None);
+        let given = properties(&[("transactional.id", "pay"), ("transaction.timeout.ms", "2500")]);
+        let config = producer_config(&given).unwrap();
+        assert_eq!(config.transactional_id.as_deref(), Some("pay"));
+        assert_eq!(config.transaction_timeout, Duration::from_millis(2500));
+        let bad_timeout = ("transaction.timeout.ms", "soon");
+        for bad in [("acks", "2"), ("compression.type", "brotli"), ("retries", "-1"), bad_timeout] {
             assert!(producer_config(&properties(&[bad])).is_err());
         }
     }

@@ -98,20 +98,23 @@ impl Life {
     }
 
     fn add_offset(&mut self, offset: i64) -> u64 {
-        let offsets = TransactionOffsets {
-            group: GROUP.into(),
-            generation: -1,
-            member: String::new(),
-            instance: None,
-            offsets: vec![(TopicPartition::new("source", 0), Position::at(offset), None)],
-        };
-        self.sim.sender.add_offsets(self.number, offsets).unwrap()
+        self.sim.sender.add_offsets(self.number, offsets_at(offset)).unwrap()
     }
 
     /// What readers see of a partition.
     fn visible(&self, partition: i32) -> usize {
         let fates = &self.sim.logs[&partition].fates;
         fates.iter().filter(|(_, visible)| *visible == Visible::Yes).count()
+    }
+}
+
+fn offsets_at(offset: i64) -> TransactionOffsets {
+    TransactionOffsets {
+        group: GROUP.into(),
+        generation: -1,
+        member: String::new(),
+        instance: None,
+        offsets: vec![(TopicPartition::new("source", 0), Position::at(offset), None)],
     }
 }
 
@@ -471,10 +474,31 @@ fn who_is_closed_while_it_commits_has_committed() {
             assert_eq!(matches!(reason, AbortReason::Record(_)), has_failed, "{reason}");
             assert_eq!(matches!(reason, AbortReason::Closed), !has_failed, "{reason}");
             assert!(outcome(&mut ticket).unwrap().is_err());
-            // Who comes with a commit then is told the same.
+            // Who comes with offsets or with a commit then is told the same.
+            let failure = life.sim.sender.transaction_failure(life.number);
+            assert_eq!(aborted(failure.map(Err)), reason);
+            let offsets = life.sim.sender.add_offsets(life.number, offsets_at(1));
+            assert_eq!(aborted(Some(offsets.map(drop))), reason);
             life.finish(true);
             assert_eq!(aborted(life.ended()), reason);
         }
+    }
+}
+
+#[test]
+fn offsets_that_were_let_go_are_not_committed() {
+    for protocol in [Protocol::V1, Protocol::V2] {
+        let mut life = Life::new(protocol);
+        life.begin();
+        life.send(0);
+        let count = life.add_offset(1);
+        assert_eq!(life.sim.sender.has_offsets(life.number, count), Ok(false));
+        life.sim.sender.abort_open_transaction();
+        life.settle();
+        // Who waits for them comes to look only after the abort is over.
+        let waited = life.sim.sender.has_offsets(life.number, count);
+        let reason = aborted(Some(waited.map(drop)));
+        assert!(matches!(reason, AbortReason::Closed), "{reason}");
     }
 }
 

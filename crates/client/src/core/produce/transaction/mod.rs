@@ -291,7 +291,8 @@ impl Sender {
         Ok(Begun::Open(transactions.number, Arc::clone(&transactions.end)))
     }
 
-    /// Why the transaction of this number can only be aborted; `None` while it may be committed.
+    /// Why the transaction of this number can only be aborted, or was aborted; `None` while it may be
+    /// committed.
     pub fn transaction_failure(&self, number: u64) -> Option<TransactionError> {
         if let Some(kind) = &self.over {
             return Some(TransactionError::Fatal(kind.clone()));
@@ -301,7 +302,8 @@ impl Sender {
             Stage::Failed(reason) | Stage::Aborting(Some(reason)) => {
                 Some(TransactionError::Aborted(reason.clone()))
             }
-            _ => None,
+            // Closing the producer may have aborted it, and that may be over.
+            _ => transactions.end.get().and_then(|ended| ended.clone().err()),
         }
     }
 
