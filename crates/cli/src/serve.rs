@@ -22,6 +22,10 @@ const LISTEN: &str = "127.0.0.1:9092";
 /// Where it keeps its data when nobody says.
 const DATA: &str = "./thalweg-data";
 
+/// Delays the first round of a group, because its members are started at the same time. A broker that is only tried
+/// out does without.
+const INITIAL_REBALANCE_DELAY: &str = "group.initial.rebalance.delay.ms";
+
 /// Options of `thalweg serve`.
 #[derive(clap::Args, Debug)]
 pub struct ServeArgs {
@@ -32,7 +36,8 @@ pub struct ServeArgs {
     /// Directory for the data, instead of log.dirs [default: ./thalweg-data]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// A server.properties of Kafka's
+    /// A server.properties of Kafka's. Without one group.initial.rebalance.delay.ms is 0, as in the file that comes
+    /// with Kafka, and not 3000: a group's first member does not wait for others
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// A config by Kafka's name; goes before the file. May be repeated
@@ -269,6 +274,9 @@ fn configs(args: &ServeArgs) -> Result<Properties, String> {
     if !props.contains_key("log.dirs") && !props.contains_key("log.dir") {
         props.insert("log.dirs".into(), DATA.into());
     }
+    if args.config.is_none() {
+        props.entry(INITIAL_REBALANCE_DELAY.into()).or_insert_with(|| "0".into());
+    }
     Ok(props)
 }
 
@@ -303,5 +311,34 @@ fn raise_descriptor_limit() {
             "the limit of open files is low for many partitions and connections; raise `ulimit -n`"
         ),
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: ServeArgs,
+    }
+
+    fn delay(options: &[&str]) -> Option<String> {
+        let args = Command::parse_from([&["serve"], options].concat()).args;
+        configs(&args).expect("configs").get(INITIAL_REBALANCE_DELAY).cloned()
+    }
+
+    #[test]
+    fn initial_rebalance_delay_is_zero_without_a_file() {
+        assert_eq!(delay(&[]).as_deref(), Some("0"));
+        let set = format!("{INITIAL_REBALANCE_DELAY}=1500");
+        assert_eq!(delay(&["--set", &set]).as_deref(), Some("1500"));
+        let file = std::env::temp_dir().join(format!("serve-{}.properties", std::process::id()));
+        std::fs::write(&file, "num.partitions=3\n").expect("a file");
+        let with_file = delay(&["--config", &file.display().to_string()]);
+        std::fs::remove_file(&file).expect("the file");
+        assert_eq!(with_file, None, "Kafka's default holds");
     }
 }

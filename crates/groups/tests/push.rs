@@ -7,18 +7,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::task::{Context, Waker};
 
+use thalweg_coordinator::Token;
 use thalweg_groups::{
     ClassicGroupState, GroupConfig, GroupEvent, GroupRequest, GroupResponse, HeldHeartbeat,
     RequestContext, Submission,
 };
 use thalweg_metadata::image::Changes;
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
+use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
 use thalweg_wire::messages::{
-    ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, SyncGroupRequest,
-    join_group_request::JoinGroupRequestProtocol,
+    ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse,
+    SyncGroupRequest,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
+use crate::hosted::client::lead;
 use crate::script::World;
 use crate::script::random::Operations as _;
 use crate::script::random_consumer::ConsumerGenerator;
@@ -644,43 +648,93 @@ fn sync_request(id: &str, instance: &str, generation_id: i32) -> GroupRequest {
     })
 }
 
+/// The JoinGroup of a static member.
+fn join_request(member: &str, topic: &str) -> GroupRequest {
+    GroupRequest::JoinGroup(JoinGroupRequest {
+        group_id: "g".into(),
+        session_timeout_ms: 20_000,
+        rebalance_timeout_ms: 20_000,
+        protocol_type: "consumer".into(),
+        protocols: vec![JoinGroupRequestProtocol {
+            name: "range".into(),
+            metadata: [&[0, 0, 0, 0, 0, 1, 0, 2][..], topic.as_bytes(), &[255; 4]].concat().into(),
+            ..Default::default()
+        }],
+        group_instance_id: Some(member.to_owned()),
+        ..Default::default()
+    })
+}
+
+/// Sends the JoinGroup of a static member.
+fn start_join(world: &mut World, member: &str, topic: &str) -> Token {
+    let context = RequestContext {
+        api_version: 9,
+        client_id: "c".into(),
+        client_host: "/127.0.0.1".into(),
+        random: 1_000_000 + world.memory.log.len() as u128 * 10 + member.len() as u128,
+        ..Default::default()
+    };
+    world.memory.submit(Submission { context, request: join_request(member, topic) })
+}
+
+/// A member whose JoinGroup is answered syncs. The leader assigns.
+fn finish_join(world: &mut World, member: &str, joined: &JoinGroupResponse) -> (String, i32) {
+    assert_eq!(joined.error_code, ErrorCode::NONE, "{member}");
+    let id = joined.member_id.clone();
+    let mut request = sync_request(&id, member, joined.generation_id);
+    if let GroupRequest::SyncGroup(request) = &mut request
+        && joined.leader == id
+    {
+        let assigned = lead(joined, false, world).into_iter();
+        request.assignments = assigned
+            .map(|(member_id, assignment)| SyncGroupRequestAssignment {
+                member_id,
+                assignment: assignment.into(),
+                ..Default::default()
+            })
+            .collect();
+    }
+    submit(world, request, None).expect("an assignment");
+    (id, joined.generation_id)
+}
+
+fn answer_to_join(world: &mut World, token: Token) -> Option<JoinGroupResponse> {
+    match world.memory.take_answer(token) {
+        Some(GroupResponse::JoinGroup(joined)) => Some(joined),
+        None => None,
+        other => panic!("{other:?}"),
+    }
+}
+
 /// A classic member joins and syncs.
 fn classic_join(world: &mut World, member: &str) -> (String, i32) {
     classic_join_to(world, member, "t1")
 }
 
 fn classic_join_to(world: &mut World, member: &str, topic: &str) -> (String, i32) {
-    let mut id = String::new();
-    for _ in 0..2 {
-        let request = JoinGroupRequest {
-            group_id: "g".into(),
-            session_timeout_ms: 20_000,
-            rebalance_timeout_ms: 20_000,
-            member_id: id.clone(),
-            protocol_type: "consumer".into(),
-            protocols: vec![JoinGroupRequestProtocol {
-                name: "range".into(),
-                metadata: [&[0, 0, 0, 0, 0, 1, 0, 2][..], topic.as_bytes(), &[255; 4]]
-                    .concat()
-                    .into(),
-                ..Default::default()
-            }],
-            group_instance_id: Some(member.to_owned()),
-            ..Default::default()
-        };
-        let Some(GroupResponse::JoinGroup(joined)) =
-            submit(world, GroupRequest::JoinGroup(request), None)
-        else {
-            panic!("{member} is not answered");
-        };
-        id = joined.member_id;
-        if joined.error_code.is_ok() {
-            let request = sync_request(&id, member, joined.generation_id);
-            submit(world, request, None).expect("an assignment");
-            return (id, joined.generation_id);
-        }
+    let request = join_request(member, topic);
+    let Some(GroupResponse::JoinGroup(joined)) = submit(world, request, None) else {
+        panic!("{member} is not answered");
+    };
+    finish_join(world, member, &joined)
+}
+
+/// Members form a group in one round: ids and generations.
+fn classic_form(world: &mut World, members: &[&str], topic: &str) -> Vec<(String, i32)> {
+    let tokens: Vec<Token> = members.iter().map(|name| start_join(world, name, topic)).collect();
+    world.memory.advance(0);
+    world.memory.advance(0);
+    let answers: Vec<JoinGroupResponse> = tokens
+        .into_iter()
+        .map(|token| answer_to_join(world, token).expect("the round is complete"))
+        .collect();
+    let named: Vec<_> = members.iter().zip(&answers).collect();
+    let (leader, others): (Vec<_>, Vec<_>) =
+        named.into_iter().partition(|(_, joined)| joined.leader == joined.member_id);
+    for (name, joined) in leader.into_iter().chain(others) {
+        finish_join(world, name, joined);
     }
-    panic!("{member} does not get in");
+    answers.iter().map(|joined| (joined.member_id.clone(), joined.generation_id)).collect()
 }
 
 #[test]
@@ -711,19 +765,10 @@ fn a_static_member_that_is_replaced_hears_of_it() {
 #[test]
 fn members_that_the_coordinator_assigns_hear_if_they_are_concerned() {
     let mut world = world("mode=server");
-    let members: Vec<(String, i32)> =
-        ["ia", "ib", "ic", "id"].map(|name| classic_join(&mut world, name)).into();
-    // They come to what each is to own: one partition.
-    let mut generations: BTreeMap<String, i32> = members.iter().cloned().collect();
-    for _ in 0..4 {
-        for name in ["ia", "ib", "ic", "id"] {
-            let (id, generation) = classic_join(&mut world, name);
-            generations.insert(id, generation);
-        }
-    }
-    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
-    let current: Vec<(String, i32)> =
-        group.members().values().map(|member| (member.id.to_string(), member.epoch)).collect();
+    let current = classic_form(&mut world, &["ia", "ib", "ic", "id"], "t1");
+    // The coordinator takes the group over.
+    let (id, generation) = &current[0];
+    assert!(!Holder::default().send(&mut world, "g", id, *generation));
     let mut holder = Holder::default();
     for (id, epoch) in &current {
         assert!(holder.send(&mut world, "g", id, *epoch), "{:?}", world.state());

@@ -80,6 +80,18 @@ impl ClassicGroup {
         self.to_record(&assignments.collect())
     }
 
+    /// About how many bytes the records of a consumer group with these members and `assignments` take, in
+    /// one batch: no less than they do.
+    pub(crate) fn upgraded_bytes(&self, assignments: &BTreeMap<Arc<str>, Bytes>) -> usize {
+        let members = self.members.values().map(|member| {
+            let offered = member.protocols.iter();
+            let offered: usize = offered.map(|p| p.name.len() + 2 * p.metadata.len() + 16).sum();
+            offered + 3 * (self.id.len() + member.id.len()) + 512
+        });
+        let assigned = assignments.values().map(|assignment| 4 * assignment.len());
+        members.sum::<usize>() + assigned.sum::<usize>()
+    }
+
     /// What a member says under a protocol.
     pub(crate) fn metadata_of(&self, member: &Member, protocol: &str) -> Bytes {
         member.metadata(protocol)

@@ -19,7 +19,7 @@ use crate::{GroupRecord, GroupResponse, GroupTimer};
 pub struct StoredAssignment {
     pub(crate) group: Arc<str>,
     generation: i32,
-    assignments: BTreeMap<Arc<str>, Bytes>,
+    pub(crate) assignments: BTreeMap<Arc<str>, Bytes>,
 }
 
 impl ClassicGroup {
@@ -144,21 +144,33 @@ impl ClassicGroup {
         }
         match result {
             Ok(()) => {
-                let mut assignments = stored.assignments;
-                for member in self.members.values_mut() {
-                    member.assignment = assignments.remove(&member.id).unwrap_or_default();
-                }
-                self.note_assigned(env);
-                self.answer_syncs(ErrorCode::NONE, env);
-                self.transition(ClassicGroupState::Stable, env.now);
-                *env.completed_rebalances += 1;
+                self.take_assignments(stored.assignments);
+                self.assigned(env);
             }
-            Err(error) => {
-                self.note_coordinator(&format!("the assignment was not written: {error}"));
-                self.reset_assignments(append_error(error), env);
-                self.rebalance_or_complete_join(env);
-            }
+            Err(error) => self.assignment_failed(error, env),
         }
+    }
+
+    /// Members have what the leader computed for them.
+    pub(crate) fn take_assignments(&mut self, mut assignments: BTreeMap<Arc<str>, Bytes>) {
+        for member in self.members.values_mut() {
+            member.assignment = assignments.remove(&member.id).unwrap_or_default();
+        }
+    }
+
+    /// The round is over: members have their assignments, and those that wait for theirs are answered.
+    pub(crate) fn assigned(&mut self, env: &mut Env<'_>) {
+        self.note_assigned(env);
+        self.answer_syncs(ErrorCode::NONE, env);
+        self.transition(ClassicGroupState::Stable, env.now);
+        *env.completed_rebalances += 1;
+    }
+
+    /// What the leader computed could not be written.
+    pub(crate) fn assignment_failed(&mut self, error: ErrorCode, env: &mut Env<'_>) {
+        self.note_coordinator(&format!("the assignment was not written: {error}"));
+        self.reset_assignments(append_error(error), env);
+        self.rebalance_or_complete_join(env);
     }
 
     /// The sync timer is due: members that never asked for their assignment are out.

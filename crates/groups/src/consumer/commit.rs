@@ -97,18 +97,19 @@ impl ConsumerGroup {
         self.check_epoch(member, epoch, hosted)
     }
 
-    /// Refuses a static member of before, which must not take its place back, as one that is unknown would: in a group
-    /// that is `hosted`. Kafka does not look at instance ids in groups of this type.
+    /// Checks the instance id of a member of a `hosted` group as a classic group does. Kafka looks at no
+    /// instance id in groups of this type.
     pub(crate) fn check_instance(
         &self,
         instance_id: Option<&str>,
         member_id: &str,
         hosted: bool,
     ) -> Result<(), ErrorCode> {
-        let of_instance = instance_id.filter(|_| hosted).and_then(|id| self.static_member(id));
-        match of_instance {
+        let Some(instance_id) = instance_id.filter(|_| hosted) else { return Ok(()) };
+        match self.static_member(instance_id) {
+            None => Err(ErrorCode::UNKNOWN_MEMBER_ID),
             Some(member) if *member.id != *member_id => Err(ErrorCode::FENCED_INSTANCE_ID),
-            _ => Ok(()),
+            Some(_) => Ok(()),
         }
     }
 

@@ -96,7 +96,8 @@ pub(crate) fn may_upgrade(group: &str, config: &GroupConfig) -> Result<(), Refus
 
 /// The consumer group that a classic group becomes, of `max_size` members at most, and the records of
 /// that. With a `server_assignor` its members are stored with it, and it is one that the coordinator
-/// assigns.
+/// assigns: no partition moves and the generation stays. It is refused if the assignment is one that the
+/// coordinator cannot go on from.
 ///
 /// What sticky members say that they had is not looked at: their leader knew it when it assigned, so the
 /// assignments in the record are newer.
@@ -128,7 +129,10 @@ pub(crate) fn upgraded(
     let mut group = ConsumerGroup::default();
     let mut order = Vec::new();
     let mut claims = Vec::new();
+    let mut named: HashSet<(Uuid, i32)> = HashSet::new();
     for joined in classic.members() {
+        let said = classic.metadata_of(joined, &protocol);
+        let subscription = subscription_of(&said);
         let mut owned: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
         if !joined.assignment.is_empty() {
             let assignment = read_assignment(&joined.assignment).ok_or_else(malformed)?;
@@ -140,6 +144,13 @@ pub(crate) fn upgraded(
                 ));
             }
             for topic in assignment.assigned_partitions {
+                if server_assignor.is_some() {
+                    let subscribes =
+                        subscription.as_ref().is_some_and(|s| s.topics.contains(&topic.topic));
+                    let known = cx.image.topics.by_name(&topic.topic).map(|topic| topic.id);
+                    check_assigned(subscribes, known, &topic.partitions, &mut named)
+                        .map_err(|why| refuse_upgrade(classic.id(), why))?;
+                }
                 if let Some(known) = cx.image.topics.by_name(&topic.topic) {
                     let partitions = owned.entry(known.id).or_default();
                     if server_assignor.is_none() {
@@ -149,8 +160,7 @@ pub(crate) fn upgraded(
                 }
             }
         }
-        let said = classic.metadata_of(joined, &protocol);
-        let subscription = subscription_of(&said).ok_or_else(malformed)?;
+        let subscription = subscription.ok_or_else(malformed)?;
         let target = Arc::new(MemberAssignment::new(
             owned.iter().map(|(id, partitions)| (*id, partitions.iter().copied())),
         ));
@@ -201,12 +211,7 @@ pub(crate) fn upgraded(
         claims.push((joined.id.clone(), claimed));
     }
     hold_claimed(&mut group, claims, generation);
-    // A group that the coordinator assigns from now on gets a target assignment of its own at once: as
-    // if its topics had changed.
-    let hash = match server_assignor {
-        Some(_) => 0,
-        None => cx.hashes.group_hash(group.topics().keys(), cx.image),
-    };
+    let hash = cx.hashes.group_hash(group.topics().keys(), cx.image);
     group.put_epochs(Epochs {
         group: generation,
         metadata_hash: hash,
@@ -232,6 +237,29 @@ pub(crate) fn upgraded(
         records.push(ConsumerGroupRecord::current_assignment(id, &member.id, Some(member)).into());
     }
     Ok((group, records))
+}
+
+/// Refuses partitions of a topic that a leader assigned to a member if another member has one of them, too,
+/// or the member does not subscribe to the topic. A leader that does so has an assignor of its own under the
+/// name of a built-in one.
+fn check_assigned(
+    subscribes: bool,
+    topic: Option<Uuid>,
+    partitions: &[i32],
+    named: &mut HashSet<(Uuid, i32)>,
+) -> Result<(), &'static str> {
+    if !subscribes {
+        return Err("a member is assigned a topic that it does not subscribe to");
+    }
+    if partitions.iter().any(|partition| *partition < 0) {
+        return Err("a member is assigned a partition below 0");
+    }
+    let Some(topic) = topic else { return Ok(()) };
+    if partitions.iter().all(|partition| named.insert((topic, *partition))) {
+        Ok(())
+    } else {
+        Err("a partition is assigned twice")
+    }
 }
 
 /// A member, and the partitions that it said it has.

@@ -89,6 +89,8 @@ pub(crate) struct Live {
     pub(crate) too_large_for_barrier: Option<usize>,
     /// Ids given out to classic members that have not come back with them.
     pub(crate) pending: BTreeSet<Arc<str>>,
+    /// The epoch in which the coordinator took the group over with an assignment that leaves partitions out.
+    pub(crate) left_out_at: Option<i32>,
 }
 
 /// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
@@ -103,13 +105,18 @@ pub(crate) struct LiveGroups {
 }
 
 impl LiveGroups {
-    fn of(&mut self, group: &Arc<str>) -> &mut Live {
+    pub(crate) fn of(&mut self, group: &Arc<str>) -> &mut Live {
         self.groups.entry(group.clone()).or_default()
     }
 
     /// Whether the coordinator has assigned a group since its partition was loaded.
     pub(crate) fn was_hosted(&self, group: &str) -> bool {
         self.groups.get(group).is_some_and(|live| live.was_hosted)
+    }
+
+    /// The epoch in which the coordinator took a group over whose assignment leaves partitions out.
+    pub(crate) fn left_out_at(&self, group: &str) -> Option<i32> {
+        self.groups.get(group)?.left_out_at
     }
 
     /// Whether a group may fit the record of a classic one with so many members, as far as is known. To find that

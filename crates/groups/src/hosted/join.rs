@@ -4,14 +4,12 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
+use thalweg_wire::messages::{ConsumerProtocolSubscription, JoinGroupRequest};
 
-use super::{is_built_in, offer_of, stored_assignor};
+use super::{Newcomer, is_built_in, offer_of, stored_assignor};
 use crate::RequestContext;
 use crate::classic::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, new_member_id};
-use crate::consumer::{
-    ConsumerMember, HostedJoin, Joined, Refused, Step, classic_metadata, subscription_of,
-};
+use crate::consumer::{ConsumerMember, Joined, Refused, Step, classic_metadata, subscription_of};
 use crate::request::join_error;
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 
@@ -19,7 +17,10 @@ use crate::subscription::CONSUMER_PROTOCOL_TYPE;
 pub(crate) enum Entry {
     /// It has been answered.
     Joined(Box<Joined>),
-    /// With this member the group votes for an assignor that only its members have.
+    /// It is in the group, and its answer waits for the partitions of its target.
+    Waits(Newcomer),
+    /// With this member the group votes for an assignor that only its members have, or its subscription
+    /// cannot be read by anybody but its leader.
     NeedsBarrier,
 }
 
@@ -39,20 +40,13 @@ fn refuse(code: ErrorCode, message: impl Into<String>) -> Refused {
     Refused::new(code, message)
 }
 
-/// Whether a consumer that joins, and whose vote alone counts, makes a group of this kind.
-pub(crate) fn founds_hosted_group(request: &JoinGroupRequest) -> bool {
-    request.protocol_type == CONSUMER_PROTOCOL_TYPE
-        && request.protocols.first().is_some_and(|first| {
-            is_built_in(&first.name) && subscription_of(&first.metadata).is_some()
-        })
-}
-
 impl Step<'_, '_> {
-    /// Handles JoinGroup.
+    /// Handles JoinGroup. The member `is_waiting` if its JoinGroup before has not been answered.
     pub(crate) fn hosted_join(
         &mut self,
         context: &RequestContext,
         request: &JoinGroupRequest,
+        is_waiting: bool,
     ) -> Result<Entry, Refused> {
         let instance_id = request.group_instance_id.as_deref();
         let before = match instance_id {
@@ -76,14 +70,13 @@ impl Step<'_, '_> {
         if let Joining::WithoutId(id) = joining {
             return self.hand_out(id, request).map(|joined| Entry::Joined(Box::new(joined)));
         }
-        if !is_built_in(&protocol) {
+        let said = request.protocols.iter().find(|said| said.name == protocol);
+        let subscription = said.and_then(|said| subscription_of(&said.metadata));
+        let Some(subscription) = subscription.filter(|_| is_built_in(&protocol)) else {
             return Ok(Entry::NeedsBarrier);
-        }
+        };
         // At a barrier what a member says is not written before the group has come together.
         if said_bytes(request) > self.cx.config.batch_limit.bytes {
-            if self.group.members().is_empty() {
-                return Ok(Entry::NeedsBarrier);
-            }
             let message = "What the member says does not fit a record.";
             return Err(refuse(ErrorCode::GROUP_MAX_SIZE_REACHED, message));
         }
@@ -93,8 +86,8 @@ impl Step<'_, '_> {
             // Not refused: only a member of the consumer protocol can be there and keep its instance.
             Joining::Static(id) => self.join_static(&id, instance_id.unwrap_or_default(), true)?,
         };
-        self.enter(context, request, &member, &protocol)
-            .map(|joined| Entry::Joined(Box::new(joined)))
+        let is_newcomer = before.is_none() || is_waiting;
+        self.enter(context, request, &member, &protocol, &subscription, is_newcomer)
     }
 
     /// Who a request is from.
@@ -142,15 +135,11 @@ impl Step<'_, '_> {
         request: &JoinGroupRequest,
         member: &Arc<ConsumerMember>,
         protocol: &str,
-    ) -> Result<Joined, Refused> {
-        let said = request.protocols.iter().find(|said| said.name == protocol);
-        let subscription =
-            said.and_then(|said| subscription_of(&said.metadata)).ok_or_else(|| {
-                let message = format!("The subscription for {protocol} cannot be read.");
-                refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message)
-            })?;
+        subscription: &ConsumerProtocolSubscription,
+        is_newcomer: bool,
+    ) -> Result<Entry, Refused> {
         let is_new_vote = self.voted().is_some_and(|voted| voted != protocol);
-        let mut metadata = classic_metadata(&member.metadata, context, request, &subscription);
+        let mut metadata = classic_metadata(&member.metadata, context, request, subscription);
         metadata.server_assignor = Some(stored_assignor(protocol).into());
         if context.api_version == 0 {
             // It has no rebalance timeout; the session's is meant.
@@ -166,29 +155,30 @@ impl Step<'_, '_> {
         }
         let renamed = self.update_metadata(member, &updated);
         let is_new = member.metadata.classic.is_none();
-        let found = self.subscription(renamed || is_new || is_new_vote, member, &updated);
-        let owned = self.owned_by_id(&subscription);
+        let is_left_out = self.is_left_out();
+        let bump = renamed || is_new || is_new_vote || is_left_out;
+        let found = self.subscription(bump, member, &updated);
+        let owned = self.owned_by_id(subscription);
         let (epoch, target) = self.update_target(&found, member, &updated);
         let updated = self.reconcile(updated, epoch, &target, renamed, Some(&owned))?;
         if epoch < found.group_epoch {
             self.assign_soon();
         }
-        // As long as the answer waits for the log, and longer if it comes too late for the client.
-        self.schedule_session(&updated.id, request.session_timeout_ms);
-        let then = HostedJoin {
-            group: self.id.clone(),
-            member: updated.id.clone(),
-            session_timeout_ms: request.session_timeout_ms,
-            rebalance_timeout_ms: updated.metadata.rebalance_timeout_ms,
-        };
-        let response = JoinGroupResponse {
-            member_id: updated.id.to_string(),
-            generation_id: updated.epoch,
-            protocol_type: Some(CONSUMER_PROTOCOL_TYPE.to_owned()),
-            protocol_name: Some(protocol.to_owned()),
-            ..Default::default()
-        };
-        Ok(Joined { response, then: Some(then), downgrade: None })
+        let newcomer = Newcomer::new(&updated, request, found.group_epoch, protocol);
+        if is_newcomer && self.has_to_wait(&newcomer, &updated, epoch) {
+            // It sends nothing before it is answered.
+            let timeout_ms = self.cx.config.new_member_join_timeout_ms;
+            self.schedule_session(&updated.id, i32::try_from(timeout_ms).unwrap_or(i32::MAX));
+            return Ok(Entry::Waits(newcomer));
+        }
+        Ok(Entry::Joined(Box::new(self.joined(&updated, &newcomer))))
+    }
+
+    /// Whether the assignment with which the coordinator took the group over leaves partitions out. Its
+    /// leader, which watches the topics, rejoins to have them assigned.
+    fn is_left_out(&self) -> bool {
+        let group_epoch = self.group.epochs().group;
+        self.cx.live.left_out_at(self.id) == Some(group_epoch)
     }
 }
 

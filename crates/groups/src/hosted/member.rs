@@ -69,7 +69,14 @@ impl Step<'_, '_> {
             request.generation_id,
         )?;
         let said = request.protocol_name.as_deref();
-        let protocol = classic.protocols.iter().find(|(name, _)| said.is_none_or(|n| n == &**name));
+        // The vote may have changed since the member joined. Its epoch is not the newest one then.
+        let voted = (member.epoch >= self.group.epochs().group).then(|| self.voted()).flatten();
+        let protocol = classic.protocols.iter().find(|(name, _)| match (said, voted) {
+            (Some(said), Some(voted)) => **name == *said && said == voted,
+            (Some(said), None) => **name == *said,
+            (None, Some(voted)) => **name == *voted,
+            (None, None) => true,
+        });
         let is_consumer =
             request.protocol_type.as_deref().is_none_or(|name| name == CONSUMER_PROTOCOL_TYPE);
         let Some((_, metadata)) = protocol.filter(|_| is_consumer) else {

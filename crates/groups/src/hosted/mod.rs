@@ -5,9 +5,13 @@
 //! compute the coordinator can compute, too. So a group whose members vote for one of those is held as
 //! a consumer group whose members all speak the classic protocol (`thalweg.group.classic.rebalance.mode`
 //! is `server`):
+//! - The first round of a group is Kafka's: its initial delay, its leader, the assignment that the leader brings. The
+//!   coordinator takes the group over when it is stable and has two members (`GroupShard::host`). No partition moves
+//!   by that, and the generation stays. What the leader left out is given out with the next target.
 //! - A join, a leave, a failure, another subscription or topic leads to a new target assignment.
 //! - Only members whose partitions change are told, by REBALANCE_IN_PROGRESS in their next heartbeat. A
-//!   JoinGroup is answered at once, and so is the SyncGroup after it.
+//!   JoinGroup is answered at once, and so is the SyncGroup after it. Only a newcomer's JoinGroup waits, for the
+//!   partitions of its target (`newcomer`).
 //! - Members that keep their partitions stay in the generation that they are in, however far the group
 //!   goes on. Their heartbeats and commits are those of a member that is up to date.
 //! - A partition goes to its new owner when the old one has given it up: its JoinGroup said so, or it
@@ -20,14 +24,15 @@
 //! of these when the setting is `barrier`.
 //!
 //! Kafka's own rules hold as soon as a member of the consumer protocol is in the group
-//! (`consumer::classic_members`). Where the votes leave an assignor that is not built in the group goes
-//! back to the barrier.
+//! (`consumer::classic_members`). Where the votes leave an assignor that is not built in, or a member's metadata is no
+//! subscription, the group goes back to the barrier.
 
 mod assign;
 mod claims;
 mod describe;
 mod join;
 mod member;
+mod newcomer;
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -42,7 +47,8 @@ use crate::{ClassicRebalanceMode, GroupConfig};
 pub(crate) use assign::Chosen;
 pub(crate) use claims::{Claimant, has_claims, remembered};
 pub(crate) use describe::{describe, list, protocol};
-pub(crate) use join::{Entry, founds_hosted_group};
+pub(crate) use join::Entry;
+pub(crate) use newcomer::{Admission, Newcomer};
 
 /// How many assignors a member of a group of this kind may offer, and how many different offers its
 /// members may make.
@@ -184,7 +190,7 @@ impl Step<'_, '_> {
     }
 
     /// The assignor that the group votes for as it is.
-    fn voted(&self) -> Option<&str> {
+    pub(super) fn voted(&self) -> Option<&str> {
         self.group.classic_vote()
     }
 

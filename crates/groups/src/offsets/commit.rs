@@ -13,7 +13,7 @@ use crate::classic::{ClassicGroup, ClassicGroupState, Env};
 use crate::consumer::{CommitCheck, ConsumerGroup};
 use crate::hosted::is_hosted;
 use crate::request::offset_commit_error;
-use crate::{GroupConfig, GroupRecord};
+use crate::{GroupConfig, GroupRecord, GroupTimer};
 
 /// First version in which a group that does not exist is called that.
 const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND: i16 = 9;
@@ -44,7 +44,11 @@ fn admit<'a>(
             let is_hosted = is_hosted(group, env.config, &request.group_id);
             let instance_id = request.group_instance_id.as_deref();
             group.check_instance(instance_id, &request.member_id, is_hosted)?;
-            group.check_commit(&request.member_id, epoch, api_version, is_hosted)
+            let check = group.check_commit(&request.member_id, epoch, api_version, is_hosted)?;
+            if is_hosted {
+                keep_session(group, request, env);
+            }
+            Ok(check)
         }
         // Nobody manages this group: its offsets are somebody's own business.
         CommitGroup::None if epoch < 0 => Ok(CommitCheck::Any),
@@ -53,6 +57,14 @@ fn admit<'a>(
         }
         CommitGroup::None => Err(ErrorCode::ILLEGAL_GENERATION),
     }
+}
+
+/// A commit of a classic member extends its session, as in Kafka's classic groups.
+fn keep_session(group: &ConsumerGroup, request: &OffsetCommitRequest, env: &mut Env<'_>) {
+    let Some(member) = group.member(&request.member_id) else { return };
+    let Some(classic) = &member.metadata.classic else { return };
+    let timer = GroupTimer::ConsumerSession(request.group_id.as_str().into(), member.id.clone());
+    env.out.schedule(timer, u64::try_from(classic.session_timeout_ms).unwrap_or(0));
 }
 
 /// Computes the records and the answer. A request with one partition that the member may not commit

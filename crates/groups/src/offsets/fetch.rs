@@ -14,14 +14,16 @@ use crate::consumer::check_fetch;
 use crate::logged::{CommittedOffset, GroupEntry, Logged};
 use crate::request::{no_offset, offset_fetch_error};
 
-/// From committed state.
+/// From committed state. The member and its epoch count unless the group is `classic` to its members:
+/// Kafka's classic groups look at neither.
 pub(crate) fn fetch_committed(
     logged: &Logged,
     request: &OffsetFetchRequestGroup,
     api_version: i16,
+    classic: bool,
 ) -> OffsetFetchResponseGroup {
     let group = logged.committed_group(&request.group_id);
-    if matches!(group, Some(GroupEntry::Consumer)) {
+    if matches!(group, Some(GroupEntry::Consumer)) && !classic {
         let find = |member: &str| logged.committed_member(&request.group_id, member);
         if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find) {
             return offset_fetch_error(request, error, api_version);
@@ -41,14 +43,15 @@ pub(crate) fn fetch_committed(
 }
 
 /// From everything written; the answer must wait until that is committed. Partitions that a
-/// transaction in progress commits are UNSTABLE_OFFSET_COMMIT.
+/// transaction in progress commits are UNSTABLE_OFFSET_COMMIT. `classic` as in [`fetch_committed`].
 pub(crate) fn fetch_stable(
     logged: &Logged,
     request: &OffsetFetchRequestGroup,
     api_version: i16,
+    classic: bool,
 ) -> OffsetFetchResponseGroup {
     let group = request.group_id.as_str();
-    if let Some(members) = logged.consumer_group(group) {
+    if let Some(members) = logged.consumer_group(group).filter(|_| !classic) {
         let find = |member: &str| members.member(member).map(|member| &**member);
         if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find) {
             return offset_fetch_error(request, error, api_version);

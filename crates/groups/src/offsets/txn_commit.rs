@@ -18,9 +18,11 @@ use crate::hosted::is_hosted;
 use crate::request::txn_offset_commit_error;
 use crate::{GroupConfig, GroupRecord};
 
-/// Whether the request names no member: producers before KIP-447 cannot, and others need not.
-fn is_nobodys(request: &TxnOffsetCommitRequest) -> bool {
-    request.generation_id == -1
+/// Whether the request names no member: producers before KIP-447 cannot, and others need not. Every negative
+/// generation is none in a classic group, only -1 in a consumer group.
+fn names_no_member(request: &TxnOffsetCommitRequest, is_classic: bool) -> bool {
+    let generation = request.generation_id;
+    (generation == -1 || is_classic && generation < 0)
         && request.member_id.is_empty()
         && request.group_instance_id.is_none()
 }
@@ -46,10 +48,10 @@ fn admit_to_consumer_group<'a>(
     request: &TxnOffsetCommitRequest,
     config: &GroupConfig,
 ) -> Result<CommitCheck<'a>, ErrorCode> {
-    if is_nobodys(request) {
+    let is_hosted = is_hosted(group, config, &request.group_id);
+    if names_no_member(request, is_hosted) {
         return Ok(CommitCheck::Any);
     }
-    let is_hosted = is_hosted(group, config, &request.group_id);
     group.check_instance(request.group_instance_id.as_deref(), &request.member_id, is_hosted)?;
     group.check_transactional_commit(&request.member_id, request.generation_id, is_hosted)
 }
@@ -146,9 +148,7 @@ impl ClassicGroup {
     ) -> Result<(), ErrorCode> {
         let generation = request.generation_id;
         let is_empty = self.is(ClassicGroupState::Empty);
-        let names_a_member =
-            generation >= 0 || !request.member_id.is_empty() || request.group_instance_id.is_some();
-        if generation < 0 && is_empty || !names_a_member {
+        if generation < 0 && is_empty || names_no_member(request, true) {
             return Ok(());
         }
         self.validate_member(&request.member_id, request.group_instance_id.as_deref())?;

@@ -13,7 +13,7 @@ use thalweg_wire::{ErrorCode, messages::ConsumerGroupHeartbeatResponse};
 use super::{GroupShard, GroupTimer, Out, Then};
 use crate::classic::ClassicGroupState;
 use crate::consumer::{
-    ConsumerGroup, Downgrade, Refused, Reverted, Step, describe_unknown, heartbeat_error,
+    ConsumerGroup, Downgrade, Joined, Refused, Reverted, Step, describe_unknown, heartbeat_error,
     may_upgrade, not_a_consumer_group, upgraded,
 };
 use crate::hosted::Entry;
@@ -210,6 +210,7 @@ impl GroupShard {
         let members: HashSet<&Arc<str>> = group.members().map(|member| &member.id).collect();
         let pending = self.consumers.pending(&id).filter(|pending| !members.contains(pending));
         let pending: Vec<Arc<str>> = pending.cloned().collect();
+        self.newcomers.fail_group(&id, ErrorCode::REBALANCE_IN_PROGRESS, out);
         self.live.insert(id.clone(), group);
         self.with_group(&id, now, out, |group, env| {
             for id in pending {
@@ -232,36 +233,67 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> Reply<GroupResponse> {
-        let joined = self.with_consumer_group(&request.group_id, now, out, |step| {
-            if step.leaves_server() {
-                return step.return_to_barrier().map(|downgrade| (None, Some(downgrade)));
-            }
-            if step.is_hosted() {
-                return match step.hosted_join(context, request)? {
-                    Entry::Joined(joined) => Ok((Some(*joined), None)),
-                    Entry::NeedsBarrier => {
-                        step.return_to_barrier().map(|downgrade| (None, Some(downgrade)))
-                    }
-                };
-            }
-            let mut joined = step.classic_join(context, request)?;
-            let downgrade = joined.downgrade.take();
-            Ok((Some(joined), downgrade))
+        let instance_id = request.group_instance_id.as_deref();
+        let is_waiting =
+            self.is_waiting_newcomer(&request.group_id, &request.member_id, instance_id);
+        let entry = self.with_consumer_group(&request.group_id, now, out, |step| {
+            let entry = if step.leaves_server() {
+                Entry::NeedsBarrier
+            } else if step.is_hosted() {
+                step.hosted_join(context, request, is_waiting)?
+            } else {
+                let mut joined = step.classic_join(context, request)?;
+                let downgrade = joined.downgrade.take();
+                return Ok((Entry::Joined(Box::new(joined)), downgrade));
+            };
+            let downgrade = match entry {
+                Entry::NeedsBarrier => Some(step.return_to_barrier()?),
+                Entry::Joined(_) | Entry::Waits(_) => None,
+            };
+            Ok((entry, downgrade))
         });
-        let response = match joined {
-            Some(Ok(None)) => {
+        let response = match entry {
+            Some(Ok(Entry::NeedsBarrier)) => {
                 // It is a classic group now, and answers when it has come together.
                 self.join(token, context, request, now, out);
                 return Reply::Deferred;
             }
-            Some(Ok(Some(joined))) => {
-                out.then = joined.then.map(Then::HostedJoin);
-                joined.response
-            }
+            Some(Ok(entry)) => return self.entered(token, &request.group_id, entry, out),
             Some(Err(refused)) => join_error("", refused.code),
             None => join_error("", ErrorCode::UNKNOWN_MEMBER_ID),
         };
         Reply::AfterCommit(GroupResponse::JoinGroup(response))
+    }
+
+    /// Answers a member that is in the group, or lets it wait.
+    pub(super) fn entered(
+        &mut self,
+        token: Token,
+        group_id: &str,
+        entry: Entry,
+        out: &mut Out,
+    ) -> Reply<GroupResponse> {
+        match entry {
+            Entry::Waits(newcomer) => {
+                let known = self.logged.group_with_id(group_id).map(|(id, _)| id.clone());
+                let id = known.unwrap_or_else(|| group_id.into());
+                self.wait_as_newcomer(&id, token, newcomer, out);
+                Reply::Deferred
+            }
+            Entry::Joined(joined) => {
+                let Joined { response, then, .. } = *joined;
+                if then.is_some() {
+                    self.waits_no_more(group_id, &response.member_id, out);
+                }
+                out.then = then.map(|then| Then::HostedJoins(vec![then]));
+                Reply::AfterCommit(GroupResponse::JoinGroup(response))
+            }
+            // The callers know what to do about it.
+            Entry::NeedsBarrier => {
+                let response = join_error("", ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
+                Reply::AfterCommit(GroupResponse::JoinGroup(response))
+            }
+        }
     }
 
     /// SyncGroup for a consumer group.

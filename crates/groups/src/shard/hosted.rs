@@ -1,21 +1,24 @@
 //! Classic groups that the coordinator takes over, and how they look.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg_coordinator::{Now, Reply};
+use thalweg_coordinator::{Now, Reply, Token};
+use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{HeartbeatRequest, HeartbeatResponse, JoinGroupRequest};
 
 use super::consumer::{Stepped, cx, start_classic_sessions};
 use super::{GroupShard, Out, Then};
-use crate::classic::{ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP};
-use crate::consumer::{ConsumerGroup, Joined, LiveGroups, Refused, Step, upgraded};
-use crate::hosted::{
-    Entry, describe, founds_hosted_group, is_built_in, is_hostable, is_server_mode, protocol,
-    stored_assignor,
+use crate::classic::{
+    ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, StoredAssignment,
 };
-use crate::{ClassicGroup, GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};
+use crate::consumer::{ConsumerGroup, LiveGroups, Refused, Step, upgraded};
+use crate::hosted::{
+    Entry, describe, is_built_in, is_hostable, is_server_mode, protocol, stored_assignor,
+};
+use crate::{ClassicGroup, GroupConfig, GroupResponse, GroupTimer, RequestContext};
 
 /// The classic group is to answer.
 fn not_here() -> Refused {
@@ -23,10 +26,11 @@ fn not_here() -> Refused {
 }
 
 impl GroupShard {
-    /// Handles the JoinGroup with which a classic group, or none, becomes one that the coordinator
-    /// assigns; `None` if it does not.
+    /// Handles the JoinGroup with which a classic group becomes one that the coordinator assigns; `None` if it
+    /// does not. The first round of a group is Kafka's, and so is all of a group that never had two members.
     pub(super) fn host_joining(
         &mut self,
+        token: Token,
         context: &RequestContext,
         request: &JoinGroupRequest,
         now: Now,
@@ -36,42 +40,17 @@ impl GroupShard {
         if !is_server_mode(&self.config, group_id) {
             return None;
         }
-        let is_stable = |group: &ClassicGroup| group.is(ClassicGroupState::Stable);
-        let join = |step: &mut Step<'_, '_>| match step.hosted_join(context, request)? {
-            Entry::Joined(joined) => Ok((*joined, None)),
+        let classic = self.live.get(group_id)?;
+        let has_two = classic.members().len() > 1 || is_new_to(classic, context, request);
+        if !has_two {
+            return None;
+        }
+        let join = |step: &mut Step<'_, '_>| match step.hosted_join(context, request, false)? {
             Entry::NeedsBarrier => Err(not_here()),
+            entry => Ok((entry, None)),
         };
-        let joined = match self.live.get(group_id) {
-            Some(group) if is_stable(group) => self.host(group_id, now, out, join)?,
-            Some(group) if group.is(ClassicGroupState::Empty) => {
-                let id = group.id().clone();
-                let comes_back = group.pending().any(|pending| **pending == *request.member_id);
-                if !comes_back && !enters_at_once(context, request) || !founds_hosted_group(request)
-                {
-                    return None;
-                }
-                let records = vec![GroupRecord::group_metadata(&id, None)];
-                expect(&mut self.consumers, group, &self.config, out);
-                let blank = ConsumerGroup::default();
-                self.with_new_consumer_group(&id, &blank, records, now, out, join).ok()?
-            }
-            Some(_) => return None,
-            None if !enters_at_once(context, request) || !founds_hosted_group(request) => {
-                return None;
-            }
-            // A consumer group that nobody is in any more.
-            None if self.is_consumer_group(group_id) => {
-                self.with_consumer_group(group_id, now, out, join)?.ok()?
-            }
-            None => {
-                let blank = ConsumerGroup::default();
-                let id = group_id.into();
-                self.with_new_consumer_group(&id, &blank, Vec::new(), now, out, join).ok()?
-            }
-        };
-        let Joined { response, then, .. } = joined;
-        out.then = then.map(Then::HostedJoin);
-        Some(Reply::AfterCommit(GroupResponse::JoinGroup(response)))
+        let entry = self.host(group_id, now, out, join)?;
+        Some(self.entered(token, group_id, entry, out))
     }
 
     /// Handles a heartbeat with which a stable classic group becomes one that the coordinator assigns;
@@ -82,7 +61,9 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> Option<Reply<GroupResponse>> {
-        if !is_server_mode(&self.config, &request.group_id) {
+        if !is_server_mode(&self.config, &request.group_id)
+            || self.live.get(request.group_id.as_str())?.members().len() < 2
+        {
             return None;
         }
         let heartbeat = |step: &mut Step<'_, '_>| Ok((step.hosted_heartbeat(request)?, None));
@@ -113,6 +94,7 @@ impl GroupShard {
         let id: Arc<str> = classic.id().clone();
         let assignor = stored_assignor(protocol);
         let max_size = self.config.max_size;
+        let unsynced: Vec<Arc<str>> = classic.unsynced_members().cloned().collect();
         let became = upgraded(classic, max_size, Some(assignor), &mut cx!(self, now, out));
         let became = became.map_err(|refused| refused.message.into()).and_then(|became| {
             let (group, records) = &became;
@@ -134,9 +116,70 @@ impl GroupShard {
         };
         expect(&mut self.consumers, classic, &self.config, out);
         self.rebalances.converts(classic);
+        let left_out = leaves_out(&group, &self.image).then(|| group.epochs().group);
+        self.consumers.of(&id).left_out_at = left_out;
         let result = self.with_new_consumer_group(&id, &group, records, now, out, run).ok()?;
         start_classic_sessions(&id, &group, out);
+        await_syncs(&id, &group, &unsynced, out);
         Some(result)
+    }
+
+    /// Has a round's assignment written: as the classic group's record, or, where the group is to be one that the
+    /// coordinator assigns and is too large to become one in a batch later, as the records of that. No member has
+    /// been told of the assignment yet, so these may be written in parts.
+    pub(super) fn host_large_round(
+        &mut self,
+        stored: StoredAssignment,
+        now: Now,
+        out: &mut Out,
+    ) -> Then {
+        match self.try_host_large_round(&stored, now, out) {
+            Some(id) => Then::HostedRound(id),
+            None => Then::StoredAssignment(stored),
+        }
+    }
+
+    fn try_host_large_round(
+        &mut self,
+        stored: &StoredAssignment,
+        now: Now,
+        out: &mut Out,
+    ) -> Option<Arc<str>> {
+        let limit = self.config.batch_limit.bytes;
+        let classic = self.live.get_mut(&stored.group)?;
+        let id = classic.id().clone();
+        if !is_server_mode(&self.config, &id)
+            || classic.members().len() < 2
+            || classic.upgraded_bytes(&stored.assignments) < limit
+        {
+            return None;
+        }
+        let assignor = stored_assignor(classic.protocol_name().filter(|name| is_built_in(name))?);
+        classic.take_assignments(stored.assignments.clone());
+        let classic = self.live.get(&id)?;
+        let max_size = self.config.max_size;
+        let became = upgraded(classic, max_size, Some(assignor), &mut cx!(self, now, out));
+        let became = became.ok().filter(|(group, records)| {
+            is_hostable(group) && !self.config.batch_limit.fits(records)
+        });
+        let Some((group, records)) = became else {
+            self.live.get_mut(&id)?.take_assignments(BTreeMap::new());
+            return None;
+        };
+        // The classic group's record.
+        out.records.clear();
+        let unsynced: Vec<Arc<str>> = classic.unsynced_members().cloned().collect();
+        self.with_group(&id, now, out, |group, env| group.assigned(env));
+        let classic = self.live.get(&id)?;
+        expect(&mut self.consumers, classic, &self.config, out);
+        self.rebalances.converts(classic);
+        let left_out = leaves_out(&group, &self.image).then(|| group.epochs().group);
+        self.consumers.of(&id).left_out_at = left_out;
+        self.with_new_consumer_group(&id, &group, records, now, out, |_| Ok(((), None))).ok()?;
+        out.split();
+        start_classic_sessions(&id, &group, out);
+        await_syncs(&id, &group, &unsynced, out);
+        Some(id)
     }
 
     pub(super) fn is_hosted_committed(&self, id: &str) -> bool {
@@ -158,6 +201,14 @@ impl GroupShard {
     }
 }
 
+/// Members that have not asked for their assignment have as long for it as in the classic group.
+fn await_syncs(id: &Arc<str>, group: &ConsumerGroup, unsynced: &[Arc<str>], out: &mut Out) {
+    for member in unsynced.iter().filter_map(|member| group.member(member)) {
+        let timeout_ms = u64::try_from(member.metadata.rebalance_timeout_ms).unwrap_or(0);
+        out.schedule(GroupTimer::ClassicSync(id.clone(), member.id.clone()), timeout_ms);
+    }
+}
+
 /// The ids that were given out go on to be known, for a while.
 fn expect(consumers: &mut LiveGroups, group: &ClassicGroup, config: &GroupConfig, out: &mut Out) {
     consumers.expect(group.id(), group.pending());
@@ -167,9 +218,20 @@ fn expect(consumers: &mut LiveGroups, group: &ClassicGroup, config: &GroupConfig
     }
 }
 
-/// Whether a member without an id is let in as it comes.
-fn enters_at_once(context: &RequestContext, request: &JoinGroupRequest) -> bool {
-    request.member_id.is_empty()
-        && (request.group_instance_id.is_some()
-            || context.api_version < FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP)
+/// Whether a JoinGroup adds a member to a group.
+fn is_new_to(group: &ClassicGroup, context: &RequestContext, request: &JoinGroupRequest) -> bool {
+    if !request.member_id.is_empty() {
+        return group.pending().any(|pending| **pending == *request.member_id);
+    }
+    match &request.group_instance_id {
+        Some(instance_id) => group.member_of_instance(instance_id).is_none(),
+        None => context.api_version < FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP,
+    }
+}
+
+/// Whether the members' assignments leave partitions of their topics out.
+fn leaves_out(group: &ConsumerGroup, image: &MetadataImage) -> bool {
+    let topics = group.topics().keys().filter_map(|name| image.topics.by_name(name));
+    let partitions: usize = topics.map(|topic| topic.partitions.len()).sum();
+    group.targets().values().map(|target| target.len()).sum::<usize>() < partitions
 }

@@ -9,6 +9,7 @@ mod consumer;
 mod event;
 mod held;
 mod hosted;
+mod newcomers;
 mod offsets;
 mod rebalances;
 mod reserved;
@@ -38,7 +39,7 @@ use crate::consumer::{
 use crate::hosted::{is_hosted, list as list_hosted};
 use crate::logged::{Existence, GroupEntry, Logged};
 use crate::metrics::{GroupCounters, GroupCounts};
-use crate::offsets::{delete_all_offsets, fetch_committed, fetch_stable};
+use crate::offsets::delete_all_offsets;
 use crate::push::HeldHeartbeats;
 use crate::rebalances::{RebalanceObserver, Rebalances};
 use crate::request::{deleted_group, join_error, sync_error};
@@ -47,6 +48,7 @@ use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContex
 
 use connections::Connections;
 pub use event::{GroupEvent, GroupJob, GroupJobDone};
+use newcomers::Newcomers;
 
 /// What tells a shard's timers apart.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -71,6 +73,8 @@ pub enum GroupTimer {
     ClassicSync(Arc<str>, Arc<str>),
     /// A member (group, member) whose last connection is gone had time enough to come back.
     Disconnected(Arc<str>, Arc<str>),
+    /// The newcomers of a group that the coordinator assigns are to be looked at.
+    Newcomers(Arc<str>),
 }
 
 /// What a shard goes on with when its records are committed.
@@ -78,10 +82,12 @@ pub enum GroupTimer {
 pub enum Then {
     /// Hand out a generation's assignment.
     StoredAssignment(StoredAssignment),
+    /// A round's assignment, written as that of a group that the coordinator assigns.
+    HostedRound(Arc<str>),
     /// Answer a static member that came back.
     StaticRejoin(Box<StaticRejoin>),
-    /// Go on with a classic member that joined a consumer group.
-    HostedJoin(HostedJoin),
+    /// Go on with classic members that joined a consumer group.
+    HostedJoins(Vec<HostedJoin>),
 }
 
 type Out = Outcome<GroupShard>;
@@ -101,6 +107,8 @@ pub struct GroupShard {
     held: HeldHeartbeats,
     /// The connections that members have.
     connections: Connections,
+    /// JoinGroups that wait for partitions.
+    newcomers: Newcomers,
     /// Why groups rebalanced.
     rebalances: Rebalances,
     /// The metadata of now.
@@ -129,6 +137,7 @@ impl GroupShard {
             consumers: LiveGroups::default(),
             held: HeldHeartbeats::default(),
             connections: Connections::default(),
+            newcomers: Newcomers::default(),
             rebalances: Rebalances::default(),
             image: Arc::new(MetadataImage::empty()),
             hashes: TopicHashes::default(),
@@ -156,6 +165,11 @@ impl GroupShard {
     /// The classic groups as they are now.
     pub fn groups(&self) -> impl Iterator<Item = &ClassicGroup> {
         self.live.values()
+    }
+
+    /// Tokens of the requests that wait in the shard.
+    pub fn awaiting(&self) -> impl Iterator<Item = Token> {
+        self.live.values().flat_map(ClassicGroup::awaiting).chain(self.newcomers.tokens())
     }
 
     /// Groups by state, members, offsets; counted now.
@@ -292,6 +306,9 @@ impl GroupShard {
             let response = sync_error(ErrorCode::UNKNOWN_MEMBER_ID);
             out.complete(token, GroupResponse::SyncGroup(response));
         }
+        if let Some(Then::StoredAssignment(stored)) = out.then.take() {
+            out.then = Some(self.host_large_round(stored, now, out));
+        }
     }
 
     fn heartbeat(&mut self, request: &HeartbeatRequest, now: Now, out: &mut Out) -> GroupResponse {
@@ -402,46 +419,18 @@ impl GroupShard {
         GroupResponse::DeleteGroups(results)
     }
 
-    /// A live group for one that the log brought into being.
-    fn appear(&mut self, id: Arc<str>, now: Now) {
-        let Some(entry) = self.logged.group(&id) else { return };
-        if let Entry::Vacant(vacant) = self.live.entry(id.clone()) {
-            match entry {
-                GroupEntry::Offsets => vacant.insert(ClassicGroup::new(id, now)),
-                GroupEntry::Classic(value) => {
-                    vacant.insert(ClassicGroup::from_record(id, value, &self.account, now))
-                }
-                GroupEntry::Consumer | GroupEntry::Reserved(_) => return,
-            };
-        }
-    }
-}
-
-impl Shard for GroupShard {
-    type Request = Submission;
-    type Response = GroupResponse;
-    type Record = GroupRecord;
-    type TimerKey = GroupTimer;
-    type Then = Then;
-    type Event = GroupEvent;
-    type Job = GroupJob;
-    type Effect = std::convert::Infallible;
-
-    fn handle(
+    /// Answers a request that may be one.
+    fn answer(
         &mut self,
         token: Token,
-        submission: Submission,
+        submission: &Submission,
         now: Now,
         out: &mut Out,
     ) -> Reply<GroupResponse> {
-        self.rebalances.begin_step();
-        if let Some(response) = submission.precheck(&self.config) {
-            return Reply::Now(response);
-        }
-        if let Some(refused) = self.refuse_reserved(&submission) {
+        if let Some(refused) = self.refuse_reserved(submission) {
             return Reply::AfterCommit(refused);
         }
-        self.heard(&submission, out);
+        self.heard(submission, out);
         let context = &submission.context;
         match &submission.request {
             GroupRequest::JoinGroup(request)
@@ -462,7 +451,7 @@ impl Shard for GroupShard {
                 Reply::AfterCommit(self.leave_consumer_group(context, request, now, out))
             }
             GroupRequest::JoinGroup(request) => {
-                if let Some(reply) = self.host_joining(context, request, now, out) {
+                if let Some(reply) = self.host_joining(token, context, request, now, out) {
                     return reply;
                 }
                 self.join(token, context, request, now, out);
@@ -500,16 +489,9 @@ impl Shard for GroupShard {
                 out.kind = AppendKind::Marker(*end);
                 Reply::AfterCommit(GroupResponse::CompleteTransaction(ErrorCode::NONE))
             }
-            GroupRequest::OffsetFetch { group, require_stable: false } => {
-                Reply::Now(GroupResponse::OffsetFetch(fetch_committed(
-                    &self.logged,
-                    group,
-                    context.api_version,
-                )))
+            GroupRequest::OffsetFetch { group, require_stable } => {
+                self.fetch_offsets(group, *require_stable, context.api_version)
             }
-            GroupRequest::OffsetFetch { group, require_stable: true } => Reply::AfterCommit(
-                GroupResponse::OffsetFetch(fetch_stable(&self.logged, group, context.api_version)),
-            ),
             GroupRequest::OffsetDelete(request) => {
                 Reply::AfterCommit(self.delete_offsets(request, out))
             }
@@ -522,6 +504,47 @@ impl Shard for GroupShard {
                 Reply::Now(self.describe_consumer_groups(ids))
             }
         }
+    }
+
+    /// A live group for one that the log brought into being.
+    fn appear(&mut self, id: Arc<str>, now: Now) {
+        let Some(entry) = self.logged.group(&id) else { return };
+        if let Entry::Vacant(vacant) = self.live.entry(id.clone()) {
+            match entry {
+                GroupEntry::Offsets => vacant.insert(ClassicGroup::new(id, now)),
+                GroupEntry::Classic(value) => {
+                    vacant.insert(ClassicGroup::from_record(id, value, &self.account, now))
+                }
+                GroupEntry::Consumer | GroupEntry::Reserved(_) => return,
+            };
+        }
+    }
+}
+
+impl Shard for GroupShard {
+    type Request = Submission;
+    type Response = GroupResponse;
+    type Record = GroupRecord;
+    type TimerKey = GroupTimer;
+    type Then = Then;
+    type Event = GroupEvent;
+    type Job = GroupJob;
+    type Effect = std::convert::Infallible;
+
+    fn handle(
+        &mut self,
+        token: Token,
+        submission: Submission,
+        now: Now,
+        out: &mut Out,
+    ) -> Reply<GroupResponse> {
+        self.rebalances.begin_step();
+        if let Some(response) = submission.precheck(&self.config) {
+            return Reply::Now(response);
+        }
+        let reply = self.answer(token, &submission, now, out);
+        self.look_after_newcomers(out);
+        reply
     }
 
     fn event(&mut self, event: GroupEvent, now: Now, out: &mut Out) {
@@ -544,11 +567,13 @@ impl Shard for GroupShard {
                 self.disconnected(&group, &member, connection, out);
             }
         }
+        self.look_after_newcomers(out);
     }
 
     fn job_done(&mut self, done: GroupJobDone, now: Now, out: &mut Out) {
         self.rebalances.begin_step();
         self.take_result(done, now, out);
+        self.look_after_newcomers(out);
     }
 
     fn timer_fired(&mut self, key: GroupTimer, now: Now, out: &mut Out) {
@@ -566,6 +591,7 @@ impl Shard for GroupShard {
                 self.with_group(&id, now, out, |group, env| group.session_ended(&member, env));
             }
             GroupTimer::Disconnected(id, member) => self.fail_disconnected(&id, &member, now, out),
+            GroupTimer::Newcomers(id) => self.admit_newcomers(&id, now, out),
             GroupTimer::Assign(id) => {
                 self.with_consumer_group(&id, now, out, |step| {
                     step.hosted_assign();
@@ -575,6 +601,7 @@ impl Shard for GroupShard {
             }
             timer => self.consumer_timer(&timer, now, out),
         }
+        self.look_after_newcomers(out);
     }
 
     fn replay(&mut self, at: Position, now: Now, record: &GroupRecord) {
@@ -622,20 +649,29 @@ impl Shard for GroupShard {
                     group.finish_assignment(stored, result, env);
                 });
             }
+            Then::HostedRound(id) => {
+                if let Err(error) = result {
+                    // Taken back, it is the classic group again, whose members have no assignment.
+                    self.with_group(&id, now, out, |group, env| {
+                        group.assignment_failed(error, env);
+                    });
+                }
+            }
             Then::StaticRejoin(rejoin) => {
                 self.with_group(&rejoin.group, now, out, |group, env| {
                     group.finish_static_rejoin(&rejoin, result, env);
                 });
             }
-            Then::HostedJoin(joined) => {
-                if result.is_ok() {
+            Then::HostedJoins(joined) => {
+                for joined in joined.iter().filter(|_| result.is_ok()) {
                     self.with_consumer_group(&joined.group, now, out, |step| {
-                        step.classic_joined(&joined);
+                        step.classic_joined(joined);
                         Ok(((), None))
                     });
                 }
             }
         }
+        self.look_after_newcomers(out);
     }
 
     fn loaded(&mut self, now: Now, out: &mut Out) {
@@ -663,6 +699,7 @@ impl Shard for GroupShard {
         // First: it cannot fail, and nobody else would release them.
         self.held.release_all_groups();
         self.connections = Connections::default();
+        self.newcomers.fail_all(error, out);
         for group in self.live.values_mut() {
             group.dissolve(error, false, out);
         }
@@ -725,6 +762,7 @@ impl Shard for GroupShard {
             }
         }
         self.rearm(&reverted, now, out);
+        self.revert_newcomers(error, out);
     }
 
     fn refuse(request: &Submission, error: ErrorCode) -> GroupResponse {

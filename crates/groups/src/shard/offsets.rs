@@ -3,18 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg_coordinator::{AppendKind, Now, Producer};
+use thalweg_coordinator::{AppendKind, Now, Producer, Reply};
 use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use thalweg_wire::messages::{
     OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse, TxnOffsetCommitRequest,
 };
 
 use super::{GroupShard, GroupTimer, Out};
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
+use crate::hosted::is_hosted;
 use crate::logged::Logged;
 use crate::offsets::{
     CommitGroup, Expiry, commit_offsets, commit_transactional_offsets, delete_offsets,
-    expire_offsets, refuse_delete,
+    expire_offsets, fetch_committed, fetch_stable, refuse_delete,
 };
 use crate::{GroupRecord, GroupResponse, RequestContext};
 
@@ -75,6 +77,25 @@ impl GroupShard {
         });
         self.counters.offset_commits += out.records.len() as u64;
         GroupResponse::TxnOffsetCommit(response)
+    }
+
+    /// Offsets as of the last commit, or, if they have to be stable, as of everything written.
+    pub(super) fn fetch_offsets(
+        &self,
+        request: &OffsetFetchRequestGroup,
+        require_stable: bool,
+        api_version: i16,
+    ) -> Reply<GroupResponse> {
+        let id = request.group_id.as_str();
+        if require_stable {
+            let group = self.logged.consumer_group(id);
+            let is_classic = group.is_some_and(|group| is_hosted(group, &self.config, id));
+            let fetched = fetch_stable(&self.logged, request, api_version, is_classic);
+            return Reply::AfterCommit(GroupResponse::OffsetFetch(fetched));
+        }
+        let is_classic = self.is_hosted_committed(id);
+        let fetched = fetch_committed(&self.logged, request, api_version, is_classic);
+        Reply::Now(GroupResponse::OffsetFetch(fetched))
     }
 
     pub(super) fn delete_offsets(

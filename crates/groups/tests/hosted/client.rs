@@ -63,6 +63,8 @@ pub struct Client {
     pub past: Vec<(i32, Partition)>,
     /// What it assigns as the leader of a barrier: member ids and assignments.
     pub assigns: Vec<(String, Vec<u8>)>,
+    /// How many partitions there were when it led last: it rejoins when there are others.
+    pub watches: Option<usize>,
     /// The request that is not answered yet.
     pub waiting: Option<Token>,
 }
@@ -89,6 +91,7 @@ impl Client {
             joins: 0,
             past: Vec::new(),
             assigns: Vec::new(),
+            watches: None,
             waiting: None,
         }
     }
@@ -171,6 +174,10 @@ impl Client {
     /// Sends a heartbeat and does what it is told.
     pub fn beat(&mut self, world: &mut World) {
         self.run(world);
+        if self.watches.is_some_and(|known| known != partitions(world)) {
+            self.must_join = true;
+            self.run(world);
+        }
         if self.waiting.is_none() {
             self.heartbeat(world);
             self.run(world);
@@ -262,6 +269,8 @@ impl Client {
                 let is_cooperative =
                     matches!(response.protocol_name.as_deref(), Some("cooperative-sticky" | "own"));
                 self.assigns = lead(&response, is_cooperative, world);
+                let leads = response.leader == response.member_id;
+                self.watches = leads.then(|| partitions(world));
                 if self.generation != response.generation_id {
                     let generation = self.generation;
                     self.past.extend(self.owned.iter().cloned().map(|p| (generation, p)));
@@ -439,6 +448,11 @@ impl Client {
     }
 }
 
+/// How many partitions there are.
+fn partitions(world: &World) -> usize {
+    world.metadata.image.topics.iter().map(|topic| topic.partitions.len()).sum()
+}
+
 fn by_topic(partitions: &BTreeSet<Partition>) -> Vec<TopicPartition> {
     let mut by_topic: Vec<TopicPartition> = Vec::new();
     for (topic, partition) in partitions {
@@ -454,7 +468,7 @@ fn by_topic(partitions: &BTreeSet<Partition>) -> Vec<TopicPartition> {
 
 /// What the leader of a barrier assigns: partitions in turn to those who subscribe to their topic; with
 /// cooperative members nothing that another one still has.
-fn lead(
+pub fn lead(
     response: &JoinGroupResponse,
     is_cooperative: bool,
     world: &World,

@@ -683,9 +683,10 @@ public class GroupOracle {
             .setProtocolName(op.get("n"));
         for (String assignment : list(op, "a")) {
             int at = assignment.indexOf(':');
+            String given = assignment.substring(at + 1);
             request.assignments().add(new SyncGroupRequestData.SyncGroupRequestAssignment()
                 .setMemberId(assignment.substring(0, at))
-                .setAssignment(assignment.substring(at + 1).getBytes(StandardCharsets.UTF_8)));
+                .setAssignment(given.startsWith("!") ? metadata(given) : given.getBytes(StandardCharsets.UTF_8)));
         }
         return request;
     }

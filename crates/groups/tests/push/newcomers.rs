@@ -3,96 +3,102 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use thalweg_groups::{Due, GroupResponse, HeldHeartbeat};
+use thalweg_groups::{Due, GroupRequest, GroupResponse, HeldHeartbeat};
 use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, JoinGroupRequest};
 
-use super::{Held, Holder, classic_join, classic_join_to, submit, sync_request, world};
+use super::{
+    Held, Holder, answer_to_join, classic_join, classic_join_to, epoch, join_request, start_join,
+    submit, sync_request, world,
+};
 use crate::script::World;
 
+/// The JoinGroup of a newcomer waits for the target that is computed, and for the partitions in it. Each is pushed to
+/// the member that holds them.
 #[test]
-fn a_member_whose_part_is_being_computed_hears_what_it_is() {
+fn newcomer_join_releases_the_holder_and_waits_for_it() {
     let mut world = world("mode=server");
     world.compute_elsewhere();
     world.memory.auto_jobs = false;
-    let (id, generation) = classic_join(&mut world, "ia");
+    let (first, generation) = classic_join(&mut world, "ia");
     let mut holder = Holder::default();
-    let held = Held { request: sync_request(&id, "ia", generation), heartbeat: Arc::default() };
-    assert!(holder.ask(&mut world, ("g".into(), id.clone()), held), "{:?}", world.state());
+    assert!(holder.send(&mut world, "g", &first, generation));
+    let second = start_join(&mut world, "ib", "t1");
+    assert_eq!(answer_to_join(&mut world, second), None, "the target is being computed");
+    holder.run(&mut world);
+    holder.told.clear();
     assert!(world.memory.run_job());
     world.memory.settle();
     holder.run(&mut world);
-    let [(told, GroupResponse::SyncGroup(response))] = &holder.told[..] else {
-        panic!("{:?}", holder.told)
-    };
-    assert_eq!((told, response.error_code), (&id, ErrorCode::REBALANCE_IN_PROGRESS));
+    assert_eq!(holder.told(), std::slice::from_ref(&first), "{:?}", world.state());
+    assert_eq!(answer_to_join(&mut world, second), None, "its partitions are not free");
+    world.check();
+    let request = GroupRequest::JoinGroup(JoinGroupRequest {
+        member_id: first,
+        ..match join_request("ia", "t1") {
+            GroupRequest::JoinGroup(request) => request,
+            other => panic!("{other:?}"),
+        }
+    });
+    submit(&mut world, request, None).expect("a member of the group is answered at once");
+    world.memory.advance(0);
+    let joined = answer_to_join(&mut world, second).expect("all of its target is free");
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    let owned = group.member(&joined.member_id).expect("the newcomer").assigned.len();
+    assert_eq!((joined.error_code, owned), (ErrorCode::NONE, 2));
     world.check();
 }
 
+/// A heartbeat that awaits several partitions is due soon when the first of them is free, and at once with the last.
 #[test]
-fn a_member_that_gets_nothing_yet_hears_when_there_is_something() {
-    let mut world = world("mode=server");
-    let (first, generation) = classic_join(&mut world, "ia");
-    let mut holder = Holder::default();
-    let hold = |holder: &mut Holder, world: &mut World, id: &str, name: &str, generation| {
-        let held = Held { request: sync_request(id, name, generation), heartbeat: Arc::default() };
-        holder.ask(world, ("g".into(), id.into()), held)
-    };
-    // One that owns something is answered, and hears of what concerns it in its heartbeats.
-    assert!(!hold(&mut holder, &mut world, &first, "ia", generation));
-    holder.told.clear();
-    assert!(holder.send(&mut world, "g", &first, generation));
-    let (second, generation) = classic_join(&mut world, "ib");
-    assert!(hold(&mut holder, &mut world, &second, "ib", generation), "{:?}", world.state());
-    holder.run(&mut world);
-    assert_eq!(holder.told(), [first]);
-    // It gives up what is to be the second one's.
-    let owned = |world: &World, id: &str| {
-        let group = world.shard().logged().consumer_group("g").expect("a consumer group");
-        group.member(id).map_or(0, |member| member.assigned.len())
-    };
-    holder.told.clear();
-    classic_join(&mut world, "ia");
-    holder.run(&mut world);
-    let (id, response) = &holder.told[0];
-    let GroupResponse::SyncGroup(response) = response else { panic!("{response:?}") };
-    assert_eq!((id, response.error_code), (&second, ErrorCode::REBALANCE_IN_PROGRESS));
-    let (third, _) = classic_join(&mut world, "ib");
-    assert!(owned(&world, &third) > 0, "{:?}", world.state());
-    world.check();
-}
-
-/// With what is free its answer would be given, and it would hear of the rest in its first heartbeat.
-#[test]
-fn a_member_that_waits_for_several_waits_a_moment_for_the_others() {
+fn held_heartbeat_that_awaits_several_is_due_soon_after_the_first() {
     let mut world = world("mode=server");
     world.run("topic n=t9 p=6", None);
-    for member in ["ia", "ib", "ia"] {
-        classic_join_to(&mut world, member, "t9");
-    }
-    classic_join_to(&mut world, "ib", "t9");
-    let (id, generation) = classic_join_to(&mut world, "ic", "t9");
+    let heartbeat = |world: &mut World, member: &str, said: &str| {
+        world.run(&format!("chb v=1 g=g m={member} rt=60000 c=c {said}"), None);
+        world.check();
+    };
+    heartbeat(&mut world, "ma", "e=0 o= t=t9");
+    heartbeat(&mut world, "mb", "e=0 o= t=t9");
+    // What a member is to own, as it says that it owns it.
+    let kept = |world: &World, member: &str| {
+        let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+        let target = group.target(member).expect("a target").iter();
+        let kept: Vec<String> =
+            target.flat_map(|(_, partitions)| partitions.iter().map(i32::to_string)).collect();
+        format!("o=t9:{}", kept.join(":"))
+    };
+    let said = format!("e={} {}", epoch(&world, "ma"), kept(&world, "ma"));
+    heartbeat(&mut world, "ma", &said);
+    let said = format!("e={}", epoch(&world, "mb"));
+    heartbeat(&mut world, "mb", &said);
+    heartbeat(&mut world, "mc", "e=0 o= t=t9");
+    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
+    let mc = group.member("mc").expect("the third member");
+    assert_eq!((mc.assigned.len(), group.target("mc").map(|t| t.len())), (0, Some(2)));
+    let (epoch_c, kept_a, kept_b) = (mc.epoch, kept(&world, "ma"), kept(&world, "mb"));
+    heartbeat(&mut world, "mc", &format!("e={epoch_c}"));
+    let (epoch_a, epoch_b) = (epoch(&world, "ma"), epoch(&world, "mb"));
     let held = Arc::<HeldHeartbeat>::default();
-    let request = sync_request(&id, "ic", generation);
-    submit(&mut world, request, Some(held.clone())).expect("an assignment");
+    let request = GroupRequest::ConsumerGroupHeartbeat(ConsumerGroupHeartbeatRequest {
+        group_id: "g".into(),
+        member_id: "mc".into(),
+        member_epoch: epoch_c,
+        rebalance_timeout_ms: -1,
+        ..Default::default()
+    });
+    submit(&mut world, request, Some(held.clone())).expect("an answer");
     assert!(held.limits().is_some(), "{:?}", world.state());
     let mut cx = Context::from_waker(Waker::noop());
     assert_eq!(held.poll_due(&mut cx), Poll::Pending);
-    classic_join_to(&mut world, "ia", "t9");
+    heartbeat(&mut world, "ma", &format!("e={epoch_a} {kept_a}"));
     assert_eq!((held.poll_due(&mut cx), held.is_due()), (Poll::Ready(Due::Soon), true));
     assert_eq!(held.poll_released(&mut cx), Poll::Pending);
-    classic_join_to(&mut world, "ib", "t9");
+    heartbeat(&mut world, "mb", &format!("e={epoch_b} {kept_b}"));
     assert_eq!(held.poll_due(&mut cx), Poll::Ready(Due::Now));
     assert_eq!(held.poll_released(&mut cx), Poll::Ready(()));
     held.reset();
     assert_eq!((held.poll_due(&mut cx), held.is_due()), (Poll::Pending, false));
-    let request = sync_request(&id, "ic", generation);
-    let Some(GroupResponse::SyncGroup(response)) = submit(&mut world, request, Some(held)) else {
-        panic!("no answer")
-    };
-    assert_eq!(response.error_code, ErrorCode::REBALANCE_IN_PROGRESS);
-    let (id, _) = classic_join_to(&mut world, "ic", "t9");
-    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
-    assert_eq!(group.member(&id).map(|member| member.assigned.len()), Some(2));
     world.check();
 }
 
@@ -102,9 +108,12 @@ fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
     let mut world = world("mode=server grace=1000");
     world.run("topic n=t9 p=1", None);
     world.run("join g=g v=3 c=c s=20000 r=20000 p=range:t9 conn=1", None);
-    let group = world.shard().logged().consumer_group("g").expect("a consumer group");
-    let dying = group.members().keys().next().expect("a member").to_string();
-    world.run(&format!("sync g=g v=3 m={dying} gen=1 conn=1"), None);
+    world.memory.advance(0);
+    let group = world.shard().group("g").expect("a classic group");
+    let dying = group.members().next().expect("a member").id.to_string();
+    // Version 1 of an assignment: partition 0 of t9.
+    let assigned = "000100000001000274390000000100000000ffffffff";
+    world.run(&format!("sync g=g v=3 m={dying} gen=1 a={dying}:!{assigned} conn=1"), None);
     let mut holder = Holder::default();
     let (id, generation) = classic_join_to(&mut world, "ib", "t9");
     let ask = |holder: &mut Holder, world: &mut World| {

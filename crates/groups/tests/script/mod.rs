@@ -321,7 +321,7 @@ impl World {
     /// What must hold after any operation.
     pub fn check(&self) {
         self.shard().check().unwrap_or_else(|broken| panic!("{broken}"));
-        let waiting: usize = self.shard().groups().map(|g| g.awaiting().count()).sum();
+        let waiting = self.shard().awaiting().count();
         assert_eq!(waiting, self.memory.runner.parked(), "tokens are lost or left over");
         if self.memory.runner.queued_appends() == 0 {
             let replayed = replay(&self.memory.log);
@@ -403,7 +403,10 @@ fn request_of(op: &Op<'_>, line: &str, metadata_now: &consumer::Metadata) -> Gro
                     let (member, assignment) = given.split_once(':').expect("member:assignment");
                     SyncGroupRequestAssignment {
                         member_id: member.to_owned(),
-                        assignment: Bytes::copy_from_slice(assignment.as_bytes()),
+                        assignment: match assignment.starts_with('!') {
+                            true => metadata(assignment),
+                            false => Bytes::copy_from_slice(assignment.as_bytes()),
+                        },
                         ..Default::default()
                     }
                 })

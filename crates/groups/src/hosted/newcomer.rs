@@ -1,0 +1,134 @@
+//! Members that are new to a group that the coordinator assigns. Their JoinGroup waits for the partitions of
+//! their target, and is answered once, with all of them.
+//!
+//! A newcomer that were answered at once would start with nothing, and rejoin for each partition that another
+//! member gives up: listeners would see an empty assignment first, as they do in no round of Kafka's. So it is
+//! in the group, with the partitions that are free, and its answer is the shard's to give later
+//! (`shard::newcomers`).
+//!
+//! The wait ends. Members that hold the partitions are told to rejoin by their next heartbeat, and are taken out
+//! if they have not rejoined when their rebalance timeout is over, or when their session is.
+
+use std::sync::Arc;
+
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
+
+use crate::consumer::{ConsumerMember, HostedJoin, Joined, MemberState, Refused, Step};
+use crate::request::join_error;
+use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+
+/// The leader that a member is told of in a group in which it is alone. It must not take itself for one.
+const NO_OTHER_MEMBER: &str = "coordinator";
+
+/// A member whose JoinGroup has not been answered.
+#[derive(Debug)]
+pub(crate) struct Newcomer {
+    pub(crate) member: Arc<str>,
+    instance_id: Option<Arc<str>>,
+    /// The group's epoch that its join led to. A target assignment of an earlier epoch has nothing for it.
+    group_epoch: i32,
+    protocol: String,
+    session_timeout_ms: i32,
+    rebalance_timeout_ms: i32,
+}
+
+/// What becomes of a newcomer that waits.
+pub(crate) enum Admission {
+    /// It waits on.
+    Waits,
+    /// It is answered with all that it is to have.
+    Joined(Box<Joined>),
+    /// It is no member any more.
+    Gone(JoinGroupResponse),
+}
+
+impl Newcomer {
+    pub(crate) fn new(
+        member: &ConsumerMember,
+        request: &JoinGroupRequest,
+        group_epoch: i32,
+        protocol: &str,
+    ) -> Newcomer {
+        Newcomer {
+            member: member.id.clone(),
+            instance_id: member.metadata.instance_id.clone(),
+            group_epoch,
+            protocol: protocol.to_owned(),
+            session_timeout_ms: request.session_timeout_ms,
+            rebalance_timeout_ms: member.metadata.rebalance_timeout_ms,
+        }
+    }
+}
+
+impl Step<'_, '_> {
+    /// Whether a newcomer has to wait, in the step that has brought it to `member` with a target of `epoch`.
+    pub(super) fn has_to_wait(
+        &self,
+        newcomer: &Newcomer,
+        member: &ConsumerMember,
+        epoch: i32,
+    ) -> bool {
+        epoch < newcomer.group_epoch || member.state != MemberState::Stable
+    }
+
+    /// Looks again at a newcomer that waits: gives it what is free of its target by now.
+    pub(crate) fn admit(&mut self, newcomer: &Newcomer) -> Result<Admission, Refused> {
+        let Some(member) = self.group.member(&newcomer.member).cloned() else {
+            self.live().pending.remove(&newcomer.member);
+            return Ok(Admission::Gone(self.farewell(newcomer)));
+        };
+        let epoch = self.group.epochs().assignment;
+        let is_hosted = self.is_hosted();
+        let mut member = ConsumerMember::clone(&member);
+        if epoch >= newcomer.group_epoch {
+            let target = self.last_target(&member);
+            // It has not been told of any partition, so what goes to others now it has given up.
+            member = self.reconcile(member, epoch, &target, false, Some(&[]))?;
+        }
+        if is_hosted && self.has_to_wait(newcomer, &member, epoch) {
+            return Ok(Admission::Waits);
+        }
+        Ok(Admission::Joined(Box::new(self.joined(&member, newcomer))))
+    }
+
+    /// The answer to a member that has joined, and what follows when it is committed.
+    pub(super) fn joined(&mut self, member: &ConsumerMember, newcomer: &Newcomer) -> Joined {
+        // As long as the answer waits for the log, and longer if it comes too late for the client.
+        self.schedule_session(&member.id, newcomer.session_timeout_ms);
+        let response = JoinGroupResponse {
+            member_id: member.id.to_string(),
+            generation_id: member.epoch,
+            leader: self.leader_for(&member.id),
+            protocol_type: Some(CONSUMER_PROTOCOL_TYPE.to_owned()),
+            protocol_name: Some(newcomer.protocol.clone()),
+            ..Default::default()
+        };
+        let then = HostedJoin {
+            group: self.id.clone(),
+            member: member.id.clone(),
+            session_timeout_ms: newcomer.session_timeout_ms,
+            rebalance_timeout_ms: newcomer.rebalance_timeout_ms,
+        };
+        Joined { response, then: Some(then), downgrade: None }
+    }
+
+    /// The leader that a member is told of: never itself, because it would assign, and never none, because
+    /// clients take that for an error.
+    fn leader_for(&self, member_id: &str) -> String {
+        let mut members = self.group.members().keys();
+        let other = members.find(|id| ***id != *member_id);
+        other.map_or_else(|| NO_OTHER_MEMBER.to_owned(), ToString::to_string)
+    }
+
+    /// The answer to a newcomer that is not in the group any more.
+    fn farewell(&self, newcomer: &Newcomer) -> JoinGroupResponse {
+        let instance_id = newcomer.instance_id.as_deref();
+        let is_replaced = instance_id.is_some_and(|id| self.group.static_member(id).is_some());
+        if is_replaced {
+            join_error(&newcomer.member, ErrorCode::FENCED_INSTANCE_ID)
+        } else {
+            join_error("", ErrorCode::UNKNOWN_MEMBER_ID)
+        }
+    }
+}
