@@ -88,7 +88,7 @@ impl Pem {
         match self {
             Pem::File(path) => std::fs::read(path)
                 .map(Arc::from)
-                .map_err(|error| format!("{} cannot be read: {error}", path.display())),
+                .map_err(|error| format!("{self} cannot be read: {error}")),
             Pem::Text(text) => Ok(Arc::clone(text)),
         }
     }
@@ -97,18 +97,32 @@ impl Pem {
 impl fmt::Debug for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pem::File(path) => f.debug_tuple("File").field(path).finish(),
+            Pem::File(_) => write!(f, "File({self})"),
             // It may be a private key.
             Pem::Text(text) => write!(f, "Text({} bytes)", text.len()),
         }
     }
 }
 
+/// Whether a path is no path but what should be in the file. Keys and certificates begin with the same bytes of
+/// DER, in base64 `MI`.
+fn is_key_material(path: &str) -> bool {
+    let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    path.contains("-----")
+        || path.contains(['\n', '\r'])
+        || (path.starts_with("MI") && path.len() > 40 && path.bytes().all(is_base64))
+}
+
 /// How messages name what is being read.
 impl fmt::Display for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pem::File(path) => write!(f, "{}", path.display()),
+            Pem::File(path) => match path.to_string_lossy() {
+                path if is_key_material(&path) => {
+                    f.write_str("the PEM that was given in place of a path")
+                }
+                path => f.write_str(&path),
+            },
             Pem::Text(_) => f.write_str("the text given"),
         }
     }
@@ -208,7 +222,7 @@ impl TlsOptions {
                 let (chain, key) = identity.read()?;
                 builder
                     .with_client_auth_cert(chain, key)
-                    .map_err(|error| wrong("ssl.keystore.key", format!("is refused: {error}")))?
+                    .map_err(|error| wrong("ssl.keystore.key", refused_key(&error)))?
             }
         };
         // Another connection may have been quicker: one of both is used from now on, for its
@@ -224,7 +238,7 @@ impl TlsOptions {
                 // Systems carry a few certificates that nobody can read; the others count.
                 let (added, _) = store.add_parsable_certificates(found.certs);
                 if added == 0 {
-                    let why = found.errors.first().map_or(String::new(), |e| format!(": {e}"));
+                    let why = found.errors.first().map_or(String::new(), system_error);
                     let reason = format!("is not set, and the system has no certificates{why}");
                     return Err(wrong("ssl.truststore.location", reason));
                 }
@@ -255,8 +269,9 @@ impl Identity {
         let chain = certificates("ssl.keystore.certificate.chain", &self.certificate_chain)?;
         let name = "ssl.keystore.key";
         let text = self.key.read().map_err(|reason| wrong(name, reason))?;
-        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
-            wrong(name, format!("has no unencrypted private key in {}: {error}", self.key))
+        // The parser's own errors contain what it found: here, the key.
+        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
+            wrong(name, format!("has no unencrypted private key in PEM in {}", self.key))
         })?;
         Ok((chain, key))
     }
@@ -266,11 +281,34 @@ impl Identity {
 fn certificates(name: &'static str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Error> {
     let text = pem.read().map_err(|reason| wrong(name, reason))?;
     let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let found = found.map_err(|error| wrong(name, format!("is no PEM in {pem}: {error}")))?;
+    // The parser's own errors contain what it found: a file of a key store has the private key in it, too.
+    let found = found.map_err(|_| wrong(name, format!("has something that is no PEM in {pem}")))?;
     if found.is_empty() {
         return Err(wrong(name, format!("has no certificate in {pem}")));
     }
     Ok(found)
+}
+
+/// Why the system's certificates cannot be read. `SSL_CERT_FILE` may name any file: the parser's own errors contain
+/// what it found there.
+fn system_error(error: &rustls_native_certs::Error) -> String {
+    match &error.kind {
+        rustls_native_certs::ErrorKind::Io { inner, path } => {
+            format!(": {} cannot be read: {inner}", Pem::file(path))
+        }
+        _ => format!(": {}", error.context),
+    }
+}
+
+/// Why a private key is not taken. An error of the library that reads keys is not shown.
+fn refused_key(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InconsistentKeys(_) => "does not belong to the certificate".into(),
+        rustls::Error::InvalidCertificate(_) => {
+            "belongs to a certificate that cannot be read".into()
+        }
+        _ => "is no key of a kind that is known here (RSA, ECDSA, EdDSA)".into(),
+    }
 }
 
 fn wrong(name: &'static str, reason: String) -> Error {
@@ -351,7 +389,7 @@ mod tests {
         let garbage = TlsOptions::default().with_roots(Roots::text(garbage));
         assert!(refused(&garbage).contains("that is refused"), "{}", refused(&garbage));
         let cut = TlsOptions::default().with_roots(Roots::text("-----BEGIN CERTIFICATE-----\nAA"));
-        assert!(refused(&cut).contains("is no PEM"), "{}", refused(&cut));
+        assert!(refused(&cut).contains("that is no PEM"), "{}", refused(&cut));
     }
 
     #[test]
@@ -369,7 +407,7 @@ mod tests {
         assert!(no_key.starts_with("config ssl.keystore.key has no unencrypted"), "{no_key}");
         let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
         let other = refused(&options(&certificate, &other));
-        assert!(other.starts_with("config ssl.keystore.key is refused"), "{other}");
+        assert!(other.starts_with("config ssl.keystore.key does not belong"), "{other}");
         let no_chain = refused(&options("", &key.serialize_pem()));
         assert!(no_chain.starts_with("config ssl.keystore.certificate.chain"), "{no_chain}");
     }
@@ -384,6 +422,57 @@ mod tests {
         assert!(Arc::ptr_eq(&options.prepare().unwrap(), &same.prepare().unwrap()));
         let other = options.clone().dangerously_accept_any_host_name();
         assert!(!Arc::ptr_eq(&options.prepare().unwrap(), &other.prepare().unwrap()));
+    }
+
+    /// The secret in every place of a PEM, and in place of a file's path.
+    #[test]
+    fn errors_show_nothing_of_keys() {
+        let pair = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap();
+        let certificate = params.self_signed(&pair).unwrap().pem();
+        let key = pair.serialize_pem();
+        let secret: String = key.lines().filter(|line| !line.starts_with("--")).collect();
+        let marked = secret.get(..24).unwrap();
+        let numbers = format!("{:?}", marked.as_bytes());
+        let numbers = numbers.trim_matches(['[', ']']);
+        let one_line = key.replace('\n', " ");
+        let escaped = key.replace('\n', "\\n");
+        let texts = [
+            one_line.clone(),
+            escaped,
+            one_line.replace("-----END PRIVATE KEY-----", ""),
+            one_line.replace("-----BEGIN", "----BEGIN"),
+            key.replace("PRIVATE KEY", &secret),
+            key.replace('\n', "!\n"),
+            key.replace("PRIVATE KEY", "CERTIFICATE"),
+            secret.clone(),
+        ];
+        let folder = std::env::temp_dir().join(format!("thalweg-keys-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("key.pem");
+        for text in &texts {
+            std::fs::write(&file, format!("{certificate}{text}\n")).unwrap();
+            let identities = [
+                Identity::new(Pem::text(&certificate), Pem::text(text)),
+                Identity::new(Pem::text(text), Pem::text(&key)),
+                Identity::new(Pem::file(&file), Pem::file(&file)),
+                Identity::new(Pem::text(&certificate), Pem::file(text)),
+            ];
+            let mut all: Vec<TlsOptions> =
+                identities.map(|identity| TlsOptions::default().with_identity(identity)).into();
+            all.push(TlsOptions::default().with_roots(Roots::text(text)));
+            all.push(TlsOptions::default().with_roots(Roots::file(text)));
+            for options in all {
+                let mut shown = vec![format!("{options:?}")];
+                if let Err(error) = options.prepare() {
+                    shown.extend(crate::error::tests::everything_shown(&error));
+                }
+                for shown in shown {
+                    assert!(!shown.contains(marked) && !shown.contains(numbers), "{shown}");
+                }
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]
