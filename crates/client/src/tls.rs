@@ -3,20 +3,23 @@
 //! Certificates and keys are PEM, as Kafka takes them with `ssl.keystore.type=PEM`; Java's own
 //! stores (JKS, PKCS #12) and encrypted keys are not read.
 
+mod pem;
+mod trust;
+
 use std::fmt;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::verify_server_cert_signed_by_trust_anchor;
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::{AuthenticationError, Error};
+use trust::Trust;
+
+/// Longest file that is read; a system's bundle of all authorities has less than 1 MiB.
+const FILE_MAX: u64 = 16 << 20;
 
 /// How TLS is done. The default trusts whom the system trusts, checks the broker's name, and has no
 /// certificate of its own.
@@ -48,7 +51,8 @@ pub enum Roots {
     /// Whoever the system trusts.
     #[default]
     System,
-    /// These certificates, and no others.
+    /// These certificates, and no others. A broker's own certificate is trusted by exact match, as in Java, also if it
+    /// is self-signed; its name is checked as any other's. What a certificate signs is trusted only if it is a CA's.
     Pem(Pem),
 }
 
@@ -63,7 +67,8 @@ pub struct Identity {
     pub key: Pem,
 }
 
-/// PEM, in a file or in memory.
+/// PEM, in a file or in memory. As in Kafka's client (KIP-651) a section may be on one line; a line's end may also be
+/// written as `\n`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Pem {
@@ -86,9 +91,16 @@ impl Pem {
 
     fn read(&self) -> Result<Arc<[u8]>, String> {
         match self {
-            Pem::File(path) => std::fs::read(path)
-                .map(Arc::from)
-                .map_err(|error| format!("{self} cannot be read: {error}")),
+            Pem::File(path) => {
+                let mut text = Vec::new();
+                let read = std::fs::File::open(path)
+                    .and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut text))
+                    .map_err(|error| format!("{self} cannot be read: {error}"))?;
+                match read as u64 <= FILE_MAX {
+                    true => Ok(text.into()),
+                    false => Err(format!("{self} is longer than {FILE_MAX} bytes")),
+                }
+            }
             Pem::Text(text) => Ok(Arc::clone(text)),
         }
     }
@@ -202,18 +214,11 @@ impl TlsOptions {
             return Ok(Arc::clone(prepared));
         }
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let roots = Arc::new(self.root_store()?);
-        let verifier: Arc<dyn ServerCertVerifier> = if self.accepts_any_host_name {
-            Arc::new(AnyHostName { roots, provider: Arc::clone(&provider) })
-        } else {
-            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
-                .build()
-                .map_err(|error| wrong("ssl.truststore.certificates", error.to_string()))?
-        };
+        let verifier = Arc::new(self.trust(&provider)?);
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| wrong("ssl.enabled.protocols", error.to_string()))?
-            // The verifier is rustls's own, but for the opt-out, which says what it does.
+            // What differs from rustls's own verifier is in `trust.rs`.
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let config = match &self.identity {
@@ -230,11 +235,14 @@ impl TlsOptions {
         Ok(Arc::clone(self.prepared.get_or_init(|| Arc::new(config))))
     }
 
-    fn root_store(&self) -> Result<RootCertStore, Error> {
-        let mut store = RootCertStore::empty();
+    /// Whom this client takes for a broker.
+    fn trust(&self, provider: &Arc<CryptoProvider>) -> Result<Trust, Error> {
+        let checks_names = !self.accepts_any_host_name;
+        let provider = Arc::clone(provider);
         match &self.roots {
             Roots::System => {
                 let found = rustls_native_certs::load_native_certs();
+                let mut store = RootCertStore::empty();
                 // Systems carry a few certificates that nobody can read; the others count.
                 let (added, _) = store.add_parsable_certificates(found.certs);
                 if added == 0 {
@@ -242,20 +250,19 @@ impl TlsOptions {
                     let reason = format!("is not set, and the system has no certificates{why}");
                     return Err(wrong("ssl.truststore.location", reason));
                 }
+                Ok(Trust::new(store, checks_names, provider))
             }
             Roots::Pem(pem) => {
                 let name = match pem {
                     Pem::File(_) => "ssl.truststore.location",
                     Pem::Text(_) => "ssl.truststore.certificates",
                 };
-                for certificate in certificates(name, pem)? {
-                    store.add(certificate).map_err(|error| {
-                        wrong(name, format!("has a certificate in {pem} that is refused: {error}"))
-                    })?;
-                }
+                let certificates = certificates(name, pem)?;
+                Trust::of_store(certificates, checks_names, provider).map_err(|error| {
+                    wrong(name, format!("has a certificate in {pem} that is refused: {error}"))
+                })
             }
         }
-        Ok(store)
     }
 }
 
@@ -269,10 +276,8 @@ impl Identity {
         let chain = certificates("ssl.keystore.certificate.chain", &self.certificate_chain)?;
         let name = "ssl.keystore.key";
         let text = self.key.read().map_err(|reason| wrong(name, reason))?;
-        // The parser's own errors contain what it found: here, the key.
-        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|_| {
-            wrong(name, format!("has no unencrypted private key in PEM in {}", self.key))
-        })?;
+        let key = pem::private_key(&text)
+            .map_err(|reason| wrong(name, format!("{reason}, in {}", self.key)))?;
         Ok((chain, key))
     }
 }
@@ -280,9 +285,8 @@ impl Identity {
 /// The certificates of a PEM, at least one.
 fn certificates(name: &'static str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Error> {
     let text = pem.read().map_err(|reason| wrong(name, reason))?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    // The parser's own errors contain what it found: a file of a key store has the private key in it, too.
-    let found = found.map_err(|_| wrong(name, format!("has something that is no PEM in {pem}")))?;
+    let found =
+        pem::certificates(&text).map_err(|reason| wrong(name, format!("{reason}, in {pem}")))?;
     if found.is_empty() {
         return Err(wrong(name, format!("has no certificate in {pem}")));
     }
@@ -315,59 +319,6 @@ fn wrong(name: &'static str, reason: String) -> Error {
     Error::Config { name: name.into(), reason }
 }
 
-/// Checks everything but the name.
-#[derive(Debug)]
-struct AnyHostName {
-    roots: Arc<RootCertStore>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for AnyHostName {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let certificate = ParsedCertificate::try_from(end_entity)?;
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(
-            &certificate,
-            &self.roots,
-            intermediates,
-            now,
-            algorithms,
-        )?;
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -389,7 +340,7 @@ mod tests {
         let garbage = TlsOptions::default().with_roots(Roots::text(garbage));
         assert!(refused(&garbage).contains("that is refused"), "{}", refused(&garbage));
         let cut = TlsOptions::default().with_roots(Roots::text("-----BEGIN CERTIFICATE-----\nAA"));
-        assert!(refused(&cut).contains("that is no PEM"), "{}", refused(&cut));
+        assert!(refused(&cut).contains("without its END"), "{}", refused(&cut));
     }
 
     #[test]
@@ -404,7 +355,7 @@ mod tests {
         };
         assert!(options(&certificate, &key.serialize_pem()).prepare().is_ok());
         let no_key = refused(&options(&certificate, &certificate));
-        assert!(no_key.starts_with("config ssl.keystore.key has no unencrypted"), "{no_key}");
+        assert!(no_key.starts_with("config ssl.keystore.key has no private key"), "{no_key}");
         let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
         let other = refused(&options(&certificate, &other));
         assert!(other.starts_with("config ssl.keystore.key does not belong"), "{other}");
