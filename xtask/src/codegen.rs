@@ -33,6 +33,12 @@ const VIEWS: &[&str] = &[
 /// Messages written so often that they get a form that borrows everything.
 const REFS: &[&str] = &["ProduceRequest", "ProduceResponse", "FetchRequest", "FetchResponse"];
 
+/// Fields that hold a secret, whatever their message: `Debug` hides them.
+const SECRETS: &[&str] = &["AuthBytes", "Hmac", "SaltedPassword", "ServerKey", "StoredKey"];
+/// Structs with the name and the value of a config: `Debug` hides the value if the name is one of a secret.
+const CONFIGS: &[&str] =
+    &["AlterableConfig", "ConfigRecord", "DescribeConfigsResourceResult", "DescribeConfigsSynonym"];
+
 /// `ThrottleTimeMs` -> `throttle_time_ms`.
 fn snake(name: &str) -> String {
     let chars: Vec<char> = name.chars().collect();
@@ -250,9 +256,12 @@ impl Emitter<'_> {
     fn owned(&mut self, name: &str, fields: &[Field], top: bool) {
         let what =
             if top { "message".to_owned() } else { format!("part of {}", self.message.name) };
+        let is_config = CONFIGS.contains(&name);
+        let has_secret = is_config || fields.iter().any(|f| SECRETS.contains(&f.name.as_str()));
+        let derived = if has_secret { "Clone, PartialEq" } else { "Clone, Debug, PartialEq" };
         let _ = writeln!(
             self.out,
-            "/// `{name}`, {what}.\n#[derive(Clone, Debug, PartialEq)]\n#[allow(missing_docs)]\npub struct {name} {{"
+            "/// `{name}`, {what}.\n#[derive({derived})]\n#[allow(missing_docs)]\npub struct {name} {{"
         );
         for field in fields {
             let kind = self.field_type(field, Form::Owned);
@@ -262,6 +271,9 @@ impl Emitter<'_> {
             self.out.push_str("/// Tagged fields this version does not know, kept as they came.\npub unknown_tags: RawTags,\n");
         }
         self.out.push_str("}\n\n");
+        if has_secret {
+            self.debug_without_secrets(name, fields, is_config);
+        }
 
         let _ = writeln!(self.out, "impl Default for {name} {{\nfn default() -> Self {{\nSelf {{");
         for field in fields {
@@ -290,6 +302,28 @@ impl Emitter<'_> {
         self.writer(name, fields, Form::Owned);
         self.out.push_str("}\n\n");
         self.json(name, fields);
+    }
+
+    /// `Debug` of a struct that holds a secret. Unknown tags are left out.
+    fn debug_without_secrets(&mut self, name: &str, fields: &[Field], is_config: bool) {
+        let _ = writeln!(
+            self.out,
+            "impl std::fmt::Debug for {name} {{\nfn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {{\nlet mut shown = f.debug_struct(\"{name}\");"
+        );
+        for field in fields {
+            let field_name = snake(&field.name);
+            let body = if SECRETS.contains(&field.name.as_str()) {
+                format!("shown.field(\"{field_name}\", &crate::secret::HIDDEN);")
+            } else if is_config && field.name == "Value" {
+                format!(
+                    "if crate::secret::is_sensitive_name(&self.name) {{ shown.field(\"{field_name}\", &crate::secret::HIDDEN); }} else {{ shown.field(\"{field_name}\", &self.{field_name}); }}"
+                )
+            } else {
+                format!("shown.field(\"{field_name}\", &self.{field_name});")
+            };
+            let _ = writeln!(self.out, "{body}");
+        }
+        self.out.push_str("shown.finish_non_exhaustive()\n}\n}\n\n");
     }
 
     fn guarded(&mut self, field: &Field, body: &str) {

@@ -294,10 +294,15 @@ fn show(
     Ok(())
 }
 
+/// A value in JSON; none for a secret, whatever the broker sends.
+fn shown<'a>(value: Option<&'a String>, entry: &ConfigEntry) -> Option<&'a String> {
+    value.filter(|_| !entry.is_sensitive)
+}
+
 fn entry_json(entry: &ConfigEntry, args: &DescribeArgs) -> Value {
     let mut value = json!({
         "name": entry.name,
-        "value": entry.value,
+        "value": shown(entry.value.as_ref(), entry),
         "source": entry.source.name(),
         "type": entry.kind.name(),
         "sensitive": entry.is_sensitive,
@@ -307,7 +312,7 @@ fn entry_json(entry: &ConfigEntry, args: &DescribeArgs) -> Value {
         let synonyms = entry.synonyms.iter().map(|synonym| {
             json!({
                 "name": synonym.name,
-                "value": synonym.value,
+                "value": shown(synonym.value.as_ref(), entry),
                 "source": synonym.source.name(),
             })
         });

@@ -26,6 +26,7 @@ mod records;
 mod serve;
 mod topic;
 mod transactions;
+mod usage;
 
 /// A broker of many connections and groups has millions of pieces of all lengths and ages; with glibc's allocator
 /// a third of its heap is holes between them, and more after every burst.
@@ -86,7 +87,11 @@ struct CompletionsArgs {
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let parsed = match Cli::try_parse() {
+        Ok(parsed) => parsed,
+        Err(error) => usage::without_secrets(error).exit(),
+    };
+    match parsed.command {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
         #[cfg(feature = "serve")]

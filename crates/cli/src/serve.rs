@@ -9,6 +9,7 @@ use std::time::Duration;
 use thalweg_broker::config::broker::Mode;
 use thalweg_broker::config::{BrokerConfig, Properties, Report, properties};
 use thalweg_broker::{Hooks, LogLevels, RunningBroker, STOP_TIMEOUT};
+use thalweg_wire::secret;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
@@ -27,7 +28,7 @@ const DATA: &str = "./thalweg-data";
 const INITIAL_REBALANCE_DELAY: &str = "group.initial.rebalance.delay.ms";
 
 /// Options of `thalweg serve`.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args)]
 pub struct ServeArgs {
     /// Address to listen on, instead of listeners [default: 127.0.0.1:9092; port 0 lets the system
     /// choose]
@@ -238,9 +239,11 @@ pub fn properties_of(file: Option<&PathBuf>, set: &[String]) -> Result<Propertie
     for pair in set {
         let (name, value) = pair
             .split_once('=')
-            .ok_or_else(|| format!("--set {pair}: not of the form NAME=VALUE"))?;
+            // It is not shown: it may be a password.
+            .ok_or("--set: not of the form NAME=VALUE")?;
         let before = given.insert(name.trim().to_owned(), value.to_owned());
         if before.is_some_and(|before| before != value) {
+            let name = secret::shown_name(name.trim());
             return Err(format!("--set {name} is there twice, with different values"));
         }
     }

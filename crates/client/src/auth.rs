@@ -11,7 +11,7 @@ use thalweg_connection::login::{self, Progress};
 use thalweg_connection::sasl::RANDOM_LEN;
 use thalweg_connection::{ApiVersions, Login, LoginError, SaslError};
 use thalweg_wire::messages::ApiVersionsRequest;
-use thalweg_wire::{ApiKey, ErrorCode, Writer};
+use thalweg_wire::{ApiKey, ErrorCode, Writer, secret};
 use tokio::time::{Instant, timeout};
 
 use crate::error::{AuthenticationError, Error};
@@ -76,7 +76,7 @@ impl SaslSession {
     async fn log_in(&mut self, on: &mut impl Ask, versions: &ApiVersions) -> Result<(), Error> {
         let Some(sasl) = self.sasl.clone() else { return Ok(()) };
         let addr = on.addr().clone();
-        let failed = |error| into_error(&addr, error);
+        let failed = |error| into_error(&addr, error, &sasl.password);
         let (nonce, jitter) = random(&addr)?;
         let mechanism = sasl.mechanism;
         let mut login = Login::begin(mechanism, &sasl.username, &sasl.password, nonce, versions)
@@ -174,14 +174,17 @@ fn random(addr: &Arc<str>) -> Result<([u8; RANDOM_LEN], u8), Error> {
     Ok((nonce, jitter))
 }
 
-fn into_error(addr: &Arc<str>, error: LoginError) -> Error {
+/// A broker that was sent the password (PLAIN) may repeat it in its messages.
+fn into_error(addr: &Arc<str>, error: LoginError, password: &str) -> Error {
     let addr = addr.clone();
+    let shown = |text: String| secret::without(&text, [password]).to_owned();
     let source = match error {
         LoginError::Version(source) => return Error::Version { addr, source },
         LoginError::Decode { api, version, source } => {
             return Error::Decode { addr, api, version, source };
         }
         LoginError::Mechanism { wanted, offered } => {
+            let offered = offered.into_iter().map(shown).collect();
             AuthenticationError::Mechanism { wanted, offered }
         }
         LoginError::Refused {
@@ -191,10 +194,10 @@ fn into_error(addr: &Arc<str>, error: LoginError) -> Error {
                 | ErrorCode::UNSUPPORTED_SASL_MECHANISM),
             message,
             ..
-        } => AuthenticationError::Refused { code, message },
+        } => AuthenticationError::Refused { code, message: message.map(shown) },
         // The broker has trouble of its own, and says nothing of who this client is.
         LoginError::Refused { api, code, message } => {
-            return Error::Broker { addr, api, code, message };
+            return Error::Broker { addr, api, code, message: message.map(shown) };
         }
         LoginError::Sasl(SaslError::Credentials { what, reason }) => {
             let reason = format!("is of no use: the {what} {reason}");
@@ -203,4 +206,35 @@ fn into_error(addr: &Arc<str>, error: LoginError) -> Error {
         LoginError::Sasl(source) => AuthenticationError::Sasl(source),
     };
     Error::Authentication { addr, source }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_connection::Mechanism;
+
+    use super::*;
+
+    #[test]
+    fn messages_of_brokers_do_not_repeat_the_password() {
+        let addr: Arc<str> = "a:1".into();
+        let message = || Some("password 'hunter-22' of alice is wrong".to_owned());
+        let refused = |code| {
+            let api = ApiKey::SASL_AUTHENTICATE;
+            LoginError::Refused { api, code, message: message() }
+        };
+        let offered = vec!["hunter-22".to_owned(), "PLAIN".to_owned()];
+        for error in [
+            refused(ErrorCode::SASL_AUTHENTICATION_FAILED),
+            refused(ErrorCode::UNKNOWN_SERVER_ERROR),
+            LoginError::Mechanism { wanted: Mechanism::ScramSha256, offered },
+        ] {
+            let error = into_error(&addr, error, "hunter-22");
+            for shown in crate::error::tests::everything_shown(&error) {
+                assert!(shown.contains("[hidden]") && !shown.contains("hunter"), "{shown}");
+            }
+        }
+        let error =
+            into_error(&addr, refused(ErrorCode::SASL_AUTHENTICATION_FAILED), "something else");
+        assert!(error.to_string().contains("hunter-22"), "{error}");
+    }
 }

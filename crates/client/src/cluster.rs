@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
-use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid};
+use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid, secret};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
@@ -417,12 +417,15 @@ fn parse_addresses(list: &str) -> Result<Vec<String>, Error> {
     let valid = |address: &String| {
         address.rsplit_once(':').is_some_and(|(host, port)| {
             !host.is_empty()
+                && !host.contains('@')
                 && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')))
                 && port.parse::<u16>().is_ok_and(|port| port != 0)
         })
     };
     if addresses.is_empty() || !addresses.iter().all(valid) {
-        return Err(Error::BadAddress(list.to_owned()));
+        // A URL may have a password before its host.
+        let shown = if list.contains('@') { secret::HIDDEN } else { list };
+        return Err(Error::BadAddress(shown.to_owned()));
     }
     Ok(addresses)
 }
@@ -478,6 +481,12 @@ mod tests {
         assert_eq!(parse_addresses("a:1, b:2,[::1]:3").unwrap(), ["a:1", "b:2", "[::1]:3"]);
         for bad in ["", ",", "a", "a:", ":1", "a:0", "a:99999", "::1:9092", "a:1,b"] {
             assert!(parse_addresses(bad).is_err(), "{bad}");
+        }
+        for bad in ["kafka://alice:hunter2@a:1", "alice:hunter2@a:1", "hunter2@a:1"] {
+            let error = parse_addresses(bad).unwrap_err();
+            for shown in crate::error::tests::everything_shown(&error) {
+                assert!(!shown.contains("hunter2"), "{shown}");
+            }
         }
     }
 }

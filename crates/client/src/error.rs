@@ -354,3 +354,17 @@ fn suffix(message: &Option<String>) -> String {
 pub fn code_name(code: ErrorCode) -> String {
     code.name().map_or_else(|| format!("error code {}", code.0), str::to_owned)
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    /// All that an error shows: `Display` and `Debug` of it and of each of its sources.
+    pub(crate) fn everything_shown(error: &dyn std::error::Error) -> Vec<String> {
+        let mut shown = Vec::new();
+        let mut next = Some(error);
+        while let Some(error) = next {
+            shown.extend([error.to_string(), format!("{error:?}")]);
+            next = error.source();
+        }
+        shown
+    }
+}

@@ -3,20 +3,23 @@
 //! Certificates and keys are PEM, as Kafka takes them with `ssl.keystore.type=PEM`; Java's own
 //! stores (JKS, PKCS #12) and encrypted keys are not read.
 
+mod pem;
+mod trust;
+
 use std::fmt;
+use std::io::Read as _;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::WebPkiServerVerifier;
-use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::client::verify_server_cert_signed_by_trust_anchor;
-use rustls::crypto::{CryptoProvider, aws_lc_rs, verify_tls12_signature, verify_tls13_signature};
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
-use rustls::server::ParsedCertificate;
-use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 
 use crate::error::{AuthenticationError, Error};
+use trust::Trust;
+
+/// Longest file that is read; a system's bundle of all authorities has less than 1 MiB.
+const FILE_MAX: u64 = 16 << 20;
 
 /// How TLS is done. The default trusts whom the system trusts, checks the broker's name, and has no
 /// certificate of its own.
@@ -48,7 +51,8 @@ pub enum Roots {
     /// Whoever the system trusts.
     #[default]
     System,
-    /// These certificates, and no others.
+    /// These certificates, and no others. A broker's own certificate is trusted by exact match, as in Java, also if it
+    /// is self-signed; its name is checked as any other's. What a certificate signs is trusted only if it is a CA's.
     Pem(Pem),
 }
 
@@ -63,7 +67,8 @@ pub struct Identity {
     pub key: Pem,
 }
 
-/// PEM, in a file or in memory.
+/// PEM, in a file or in memory. As in Kafka's client (KIP-651) a section may be on one line; a line's end may also be
+/// written as `\n`.
 #[derive(Clone)]
 #[non_exhaustive]
 pub enum Pem {
@@ -86,9 +91,16 @@ impl Pem {
 
     fn read(&self) -> Result<Arc<[u8]>, String> {
         match self {
-            Pem::File(path) => std::fs::read(path)
-                .map(Arc::from)
-                .map_err(|error| format!("{} cannot be read: {error}", path.display())),
+            Pem::File(path) => {
+                let mut text = Vec::new();
+                let read = std::fs::File::open(path)
+                    .and_then(|file| file.take(FILE_MAX + 1).read_to_end(&mut text))
+                    .map_err(|error| format!("{self} cannot be read: {error}"))?;
+                match read as u64 <= FILE_MAX {
+                    true => Ok(text.into()),
+                    false => Err(format!("{self} is longer than {FILE_MAX} bytes")),
+                }
+            }
             Pem::Text(text) => Ok(Arc::clone(text)),
         }
     }
@@ -97,18 +109,32 @@ impl Pem {
 impl fmt::Debug for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pem::File(path) => f.debug_tuple("File").field(path).finish(),
+            Pem::File(_) => write!(f, "File({self})"),
             // It may be a private key.
             Pem::Text(text) => write!(f, "Text({} bytes)", text.len()),
         }
     }
 }
 
+/// Whether a path is no path but what should be in the file. Keys and certificates begin with the same bytes of
+/// DER, in base64 `MI`.
+fn is_key_material(path: &str) -> bool {
+    let is_base64 = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'/' | b'=');
+    path.contains("-----")
+        || path.contains(['\n', '\r'])
+        || (path.starts_with("MI") && path.len() > 40 && path.bytes().all(is_base64))
+}
+
 /// How messages name what is being read.
 impl fmt::Display for Pem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Pem::File(path) => write!(f, "{}", path.display()),
+            Pem::File(path) => match path.to_string_lossy() {
+                path if is_key_material(&path) => {
+                    f.write_str("the PEM that was given in place of a path")
+                }
+                path => f.write_str(&path),
+            },
             Pem::Text(_) => f.write_str("the text given"),
         }
     }
@@ -188,18 +214,11 @@ impl TlsOptions {
             return Ok(Arc::clone(prepared));
         }
         let provider = Arc::new(aws_lc_rs::default_provider());
-        let roots = Arc::new(self.root_store()?);
-        let verifier: Arc<dyn ServerCertVerifier> = if self.accepts_any_host_name {
-            Arc::new(AnyHostName { roots, provider: Arc::clone(&provider) })
-        } else {
-            WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(&provider))
-                .build()
-                .map_err(|error| wrong("ssl.truststore.certificates", error.to_string()))?
-        };
+        let verifier = Arc::new(self.trust(&provider)?);
         let builder = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| wrong("ssl.enabled.protocols", error.to_string()))?
-            // The verifier is rustls's own, but for the opt-out, which says what it does.
+            // What differs from rustls's own verifier is in `trust.rs`.
             .dangerous()
             .with_custom_certificate_verifier(verifier);
         let config = match &self.identity {
@@ -208,7 +227,7 @@ impl TlsOptions {
                 let (chain, key) = identity.read()?;
                 builder
                     .with_client_auth_cert(chain, key)
-                    .map_err(|error| wrong("ssl.keystore.key", format!("is refused: {error}")))?
+                    .map_err(|error| wrong("ssl.keystore.key", refused_key(&error)))?
             }
         };
         // Another connection may have been quicker: one of both is used from now on, for its
@@ -216,32 +235,34 @@ impl TlsOptions {
         Ok(Arc::clone(self.prepared.get_or_init(|| Arc::new(config))))
     }
 
-    fn root_store(&self) -> Result<RootCertStore, Error> {
-        let mut store = RootCertStore::empty();
+    /// Whom this client takes for a broker.
+    fn trust(&self, provider: &Arc<CryptoProvider>) -> Result<Trust, Error> {
+        let checks_names = !self.accepts_any_host_name;
+        let provider = Arc::clone(provider);
         match &self.roots {
             Roots::System => {
                 let found = rustls_native_certs::load_native_certs();
+                let mut store = RootCertStore::empty();
                 // Systems carry a few certificates that nobody can read; the others count.
                 let (added, _) = store.add_parsable_certificates(found.certs);
                 if added == 0 {
-                    let why = found.errors.first().map_or(String::new(), |e| format!(": {e}"));
+                    let why = found.errors.first().map_or(String::new(), system_error);
                     let reason = format!("is not set, and the system has no certificates{why}");
                     return Err(wrong("ssl.truststore.location", reason));
                 }
+                Ok(Trust::new(store, checks_names, provider))
             }
             Roots::Pem(pem) => {
                 let name = match pem {
                     Pem::File(_) => "ssl.truststore.location",
                     Pem::Text(_) => "ssl.truststore.certificates",
                 };
-                for certificate in certificates(name, pem)? {
-                    store.add(certificate).map_err(|error| {
-                        wrong(name, format!("has a certificate in {pem} that is refused: {error}"))
-                    })?;
-                }
+                let certificates = certificates(name, pem)?;
+                Trust::of_store(certificates, checks_names, provider).map_err(|error| {
+                    wrong(name, format!("has a certificate in {pem} that is refused: {error}"))
+                })
             }
         }
-        Ok(store)
     }
 }
 
@@ -255,9 +276,8 @@ impl Identity {
         let chain = certificates("ssl.keystore.certificate.chain", &self.certificate_chain)?;
         let name = "ssl.keystore.key";
         let text = self.key.read().map_err(|reason| wrong(name, reason))?;
-        let key = PrivateKeyDer::from_pem_slice(&text).map_err(|error| {
-            wrong(name, format!("has no unencrypted private key in {}: {error}", self.key))
-        })?;
+        let key = pem::private_key(&text)
+            .map_err(|reason| wrong(name, format!("{reason}, in {}", self.key)))?;
         Ok((chain, key))
     }
 }
@@ -265,69 +285,38 @@ impl Identity {
 /// The certificates of a PEM, at least one.
 fn certificates(name: &'static str, pem: &Pem) -> Result<Vec<CertificateDer<'static>>, Error> {
     let text = pem.read().map_err(|reason| wrong(name, reason))?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let found = found.map_err(|error| wrong(name, format!("is no PEM in {pem}: {error}")))?;
+    let found =
+        pem::certificates(&text).map_err(|reason| wrong(name, format!("{reason}, in {pem}")))?;
     if found.is_empty() {
         return Err(wrong(name, format!("has no certificate in {pem}")));
     }
     Ok(found)
 }
 
+/// Why the system's certificates cannot be read. `SSL_CERT_FILE` may name any file: the parser's own errors contain
+/// what it found there.
+fn system_error(error: &rustls_native_certs::Error) -> String {
+    match &error.kind {
+        rustls_native_certs::ErrorKind::Io { inner, path } => {
+            format!(": {} cannot be read: {inner}", Pem::file(path))
+        }
+        _ => format!(": {}", error.context),
+    }
+}
+
+/// Why a private key is not taken. An error of the library that reads keys is not shown.
+fn refused_key(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InconsistentKeys(_) => "does not belong to the certificate".into(),
+        rustls::Error::InvalidCertificate(_) => {
+            "belongs to a certificate that cannot be read".into()
+        }
+        _ => "is no key of a kind that is known here (RSA, ECDSA, EdDSA)".into(),
+    }
+}
+
 fn wrong(name: &'static str, reason: String) -> Error {
     Error::Config { name: name.into(), reason }
-}
-
-/// Checks everything but the name.
-#[derive(Debug)]
-struct AnyHostName {
-    roots: Arc<RootCertStore>,
-    provider: Arc<CryptoProvider>,
-}
-
-impl ServerCertVerifier for AnyHostName {
-    fn verify_server_cert(
-        &self,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        _server_name: &ServerName<'_>,
-        _ocsp_response: &[u8],
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        let certificate = ParsedCertificate::try_from(end_entity)?;
-        let algorithms = self.provider.signature_verification_algorithms.all;
-        verify_server_cert_signed_by_trust_anchor(
-            &certificate,
-            &self.roots,
-            intermediates,
-            now,
-            algorithms,
-        )?;
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }
 
 #[cfg(test)]
@@ -351,7 +340,7 @@ mod tests {
         let garbage = TlsOptions::default().with_roots(Roots::text(garbage));
         assert!(refused(&garbage).contains("that is refused"), "{}", refused(&garbage));
         let cut = TlsOptions::default().with_roots(Roots::text("-----BEGIN CERTIFICATE-----\nAA"));
-        assert!(refused(&cut).contains("is no PEM"), "{}", refused(&cut));
+        assert!(refused(&cut).contains("without its END"), "{}", refused(&cut));
     }
 
     #[test]
@@ -366,10 +355,10 @@ mod tests {
         };
         assert!(options(&certificate, &key.serialize_pem()).prepare().is_ok());
         let no_key = refused(&options(&certificate, &certificate));
-        assert!(no_key.starts_with("config ssl.keystore.key has no unencrypted"), "{no_key}");
+        assert!(no_key.starts_with("config ssl.keystore.key has no private key"), "{no_key}");
         let other = rcgen::KeyPair::generate().unwrap().serialize_pem();
         let other = refused(&options(&certificate, &other));
-        assert!(other.starts_with("config ssl.keystore.key is refused"), "{other}");
+        assert!(other.starts_with("config ssl.keystore.key does not belong"), "{other}");
         let no_chain = refused(&options("", &key.serialize_pem()));
         assert!(no_chain.starts_with("config ssl.keystore.certificate.chain"), "{no_chain}");
     }
@@ -384,6 +373,57 @@ mod tests {
         assert!(Arc::ptr_eq(&options.prepare().unwrap(), &same.prepare().unwrap()));
         let other = options.clone().dangerously_accept_any_host_name();
         assert!(!Arc::ptr_eq(&options.prepare().unwrap(), &other.prepare().unwrap()));
+    }
+
+    /// The secret in every place of a PEM, and in place of a file's path.
+    #[test]
+    fn errors_show_nothing_of_keys() {
+        let pair = rcgen::KeyPair::generate().unwrap();
+        let params = rcgen::CertificateParams::new(vec!["client".to_owned()]).unwrap();
+        let certificate = params.self_signed(&pair).unwrap().pem();
+        let key = pair.serialize_pem();
+        let secret: String = key.lines().filter(|line| !line.starts_with("--")).collect();
+        let marked = secret.get(..24).unwrap();
+        let numbers = format!("{:?}", marked.as_bytes());
+        let numbers = numbers.trim_matches(['[', ']']);
+        let one_line = key.replace('\n', " ");
+        let escaped = key.replace('\n', "\\n");
+        let texts = [
+            one_line.clone(),
+            escaped,
+            one_line.replace("-----END PRIVATE KEY-----", ""),
+            one_line.replace("-----BEGIN", "----BEGIN"),
+            key.replace("PRIVATE KEY", &secret),
+            key.replace('\n', "!\n"),
+            key.replace("PRIVATE KEY", "CERTIFICATE"),
+            secret.clone(),
+        ];
+        let folder = std::env::temp_dir().join(format!("thalweg-keys-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = folder.join("key.pem");
+        for text in &texts {
+            std::fs::write(&file, format!("{certificate}{text}\n")).unwrap();
+            let identities = [
+                Identity::new(Pem::text(&certificate), Pem::text(text)),
+                Identity::new(Pem::text(text), Pem::text(&key)),
+                Identity::new(Pem::file(&file), Pem::file(&file)),
+                Identity::new(Pem::text(&certificate), Pem::file(text)),
+            ];
+            let mut all: Vec<TlsOptions> =
+                identities.map(|identity| TlsOptions::default().with_identity(identity)).into();
+            all.push(TlsOptions::default().with_roots(Roots::text(text)));
+            all.push(TlsOptions::default().with_roots(Roots::file(text)));
+            for options in all {
+                let mut shown = vec![format!("{options:?}")];
+                if let Err(error) = options.prepare() {
+                    shown.extend(crate::error::tests::everything_shown(&error));
+                }
+                for shown in shown {
+                    assert!(!shown.contains(marked) && !shown.contains(numbers), "{shown}");
+                }
+            }
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 
     #[test]

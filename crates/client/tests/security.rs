@@ -67,6 +67,8 @@ struct Bench {
     kafka: Kafka,
     ours: Authority,
     theirs: Authority,
+    /// The broker's own certificate.
+    certificate: String,
 }
 
 impl Bench {
@@ -114,7 +116,7 @@ impl Bench {
         for path in [keys, trusted] {
             std::fs::remove_file(path).unwrap();
         }
-        Some(Bench { kafka, ours, theirs })
+        Some(Bench { kafka, ours, theirs, certificate })
     }
 
     fn tls(&self) -> TlsOptions {
@@ -240,6 +242,13 @@ async fn tls(bench: &Bench) {
     let wrong = TlsOptions::default().with_roots(Roots::text(&bench.theirs.certificate));
     let error = bench.refused("TLS", &with_tls(wrong.clone())).await.to_string();
     assert!(error.contains("UnknownIssuer"), "{error}");
+    // A pinned certificate, as property files have it on one line.
+    let pinned = bench.certificate.replace('\n', " ");
+    let pinned = TlsOptions::default().with_roots(Roots::text(pinned));
+    bench.works("TLS", &with_tls(pinned.clone())).await;
+    let other = with_tls(pinned.with_server_name("other.example"));
+    let error = bench.refused("TLS", &other).await.to_string();
+    assert!(error.contains("not valid for name"), "{error}");
     // To do without names is not to do without roots.
     let error = with_tls(wrong.dangerously_accept_any_host_name());
     let error = bench.refused("TLS", &error).await.to_string();
@@ -272,6 +281,10 @@ async fn names(bench: &Bench) {
 
 async fn client_certificates(bench: &Bench) {
     let identity = bench.ours.identity();
+    bench.works("MUTUAL", &with_tls(bench.tls().with_identity(identity))).await;
+    let (certificate, key) = bench.ours.issue(&["client.example"]);
+    let one_line = |pem: String| Pem::text(pem.replace('\n', "\\n"));
+    let identity = Identity::new(one_line(certificate), one_line(key));
     bench.works("MUTUAL", &with_tls(bench.tls().with_identity(identity))).await;
     let stranger = bench.theirs.identity();
     for tls in [bench.tls(), bench.tls().with_identity(stranger)] {

@@ -26,6 +26,7 @@ pub mod json;
 pub mod message;
 pub mod raw_tags;
 pub mod reader;
+pub mod secret;
 pub mod table;
 pub mod text;
 pub mod uuid;

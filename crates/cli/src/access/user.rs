@@ -103,8 +103,10 @@ async fn password_of(args: &SetArgs) -> Result<(Arc<str>, GivenUp), CliError> {
     let (password, given_up): (_, GivenUp) = match &args.password_file {
         Some(path) => {
             let line = File::open(path).map(BufReader::new).and_then(password::first_line);
-            let line =
-                line.map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
+            // The path is not shown: it may be a password that was given in place of a file.
+            let line = line.map_err(|error| {
+                CliError::Usage(format!("the file of --password-file cannot be used: {error}"))
+            })?;
             (line, Box::pin(pending()))
         }
         None => {

@@ -15,7 +15,7 @@ const BOOTSTRAP_ENV: &str = "THALWEG_BOOTSTRAP";
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Options of every command that talks to a cluster.
-#[derive(clap::Args, Clone, Debug)]
+#[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Connection")]
 pub struct ClientArgs {
     /// Brokers to begin with [default: bootstrap.servers, then $THALWEG_BOOTSTRAP, then
@@ -38,6 +38,19 @@ pub struct ClientArgs {
     /// Print JSON
     #[arg(long, global = true)]
     pub json: bool,
+}
+
+impl std::fmt::Debug for ClientArgs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        // There are passwords among the properties.
+        f.debug_struct("ClientArgs")
+            .field("bootstrap_server", &self.bootstrap_server)
+            .field("command_config", &self.command_config)
+            .field("client_id", &self.client_id)
+            .field("timeout", &self.timeout)
+            .field("json", &self.json)
+            .finish_non_exhaustive()
+    }
 }
 
 /// What the options and the property file say together.

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use thalweg::{Properties, Unused};
 use thalweg_metadata::config::properties;
+use thalweg_wire::secret;
 
 use super::error::{CliError, warn};
 
@@ -20,7 +21,8 @@ pub(super) fn set_pair(properties: &mut Properties, pair: &str) -> Result<(), Cl
     let (name, value) = pair
         .split_once('=')
         .filter(|(name, _)| !name.trim().is_empty())
-        .ok_or_else(|| CliError::Usage(format!("property '{pair}' is not name=value")))?;
+        // It is not shown: it may be a password.
+        .ok_or_else(|| CliError::Usage("a property (-X) is not name=value".into()))?;
     properties.set(name.trim(), value);
     Ok(())
 }
@@ -29,12 +31,29 @@ pub(super) fn set_pair(properties: &mut Properties, pair: &str) -> Result<(), Cl
 /// have but this does without. What another command would take is passed over, as one file serves
 /// them all.
 pub fn report(properties: &Properties) {
+    for text in warnings(properties) {
+        warn(&text);
+    }
+}
+
+fn warnings(properties: &Properties) -> Vec<String> {
+    let mut texts = Vec::new();
     for (name, why) in properties.unused() {
-        match why {
-            Unused::NotNeeded => warn(&format!("property {name} does nothing here")),
-            _ => warn(&format!("property {name} is unknown, it does nothing")),
+        let text = match (name, why) {
+            (secret::HIDDEN, _) => {
+                "a line that is no property does nothing: does a line before it \
+                                    lack a backslash at its end?"
+                    .to_owned()
+            }
+            (name, Unused::NotNeeded) => format!("property {name} does nothing here"),
+            (name, _) => format!("property {name} is unknown, it does nothing"),
+        };
+        // Of a key's lines, which are as many names, one warning is enough.
+        if !texts.contains(&text) {
+            texts.push(text);
         }
     }
+    texts
 }
 
 #[cfg(test)]
@@ -48,8 +67,25 @@ mod tests {
         set_pair(&mut properties, "nobody=knows=this").unwrap();
         assert_eq!(properties.text("linger.ms"), Some("9"));
         assert_eq!(properties.text("nobody"), Some("knows=this"));
-        for bad in ["x", "=1", " =1"] {
-            assert!(set_pair(&mut properties, bad).is_err(), "{bad}");
+        for bad in ["secret", "=secret", " =secret"] {
+            let error = set_pair(&mut properties, bad).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains("secret"), "{error}");
         }
+    }
+
+    /// A PEM in a property file whose lines do not end in backslashes.
+    #[test]
+    fn lines_of_keys_are_not_shown() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let text = format!(
+            "ssl.keystore.key=-----BEGIN PRIVATE KEY-----\n{line}\nA{line}\n-----END PRIVATE KEY-----\n"
+        );
+        let path = std::env::temp_dir().join(format!("thalweg-lines-{}", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        let properties = read(&path).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let warnings = warnings(&properties);
+        assert_eq!(warnings.len(), 1, "{warnings:?}");
+        assert!(!format!("{warnings:?} {properties:?}").contains(line));
     }
 }

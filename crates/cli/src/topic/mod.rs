@@ -154,7 +154,8 @@ pub fn parse_pair(text: &str) -> Result<(String, String), String> {
         Some((name, value)) if !name.trim().is_empty() => {
             Ok((name.trim().to_owned(), value.to_owned()))
         }
-        _ => Err(format!("'{text}' is not name=value")),
+        // It is not shown: it may be a password.
+        _ => Err("not of the form NAME=VALUE".to_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use thalweg_wire::messages::incremental_alter_configs_request::{
 use thalweg_wire::messages::{
     DescribeConfigsRequest, IncrementalAlterConfigsRequest, ListConfigResourcesRequest,
 };
-use thalweg_wire::{ApiKey, Request};
+use thalweg_wire::{ApiKey, Request, secret};
 
 use super::attempt::{Answers, at_least, for_all, join};
 use super::{Admin, AdminError, AdminFuture, Mode, Results};
@@ -247,8 +247,8 @@ impl ConfigKind {
     }
 }
 
-/// A config and its value.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A config and its value. `Debug` hides the value of a secret.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConfigEntry {
     /// Its name.
@@ -269,8 +269,31 @@ pub struct ConfigEntry {
     pub documentation: Option<String>,
 }
 
-/// Another place that a value could come from.
-#[derive(Clone, PartialEq, Eq, Debug)]
+impl fmt::Debug for ConfigEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_secret = self.is_sensitive || secret::is_sensitive_name(&self.name);
+        let hidden = |value: &Option<String>| match value {
+            Some(_) if is_secret => Some(secret::HIDDEN.to_owned()),
+            value => value.clone(),
+        };
+        let synonyms = self.synonyms.iter().cloned();
+        let synonyms =
+            synonyms.map(|synonym| ConfigSynonym { value: hidden(&synonym.value), ..synonym });
+        f.debug_struct("ConfigEntry")
+            .field("name", &self.name)
+            .field("value", &hidden(&self.value))
+            .field("source", &self.source)
+            .field("is_sensitive", &self.is_sensitive)
+            .field("is_read_only", &self.is_read_only)
+            .field("kind", &self.kind)
+            .field("synonyms", &synonyms.collect::<Vec<_>>())
+            .field("documentation", &self.documentation)
+            .finish()
+    }
+}
+
+/// Another place that a value could come from. `Debug` hides the value of a secret.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ConfigSynonym {
     /// The name there.
@@ -279,6 +302,18 @@ pub struct ConfigSynonym {
     pub value: Option<String>,
     /// The place.
     pub source: ConfigSource,
+}
+
+impl fmt::Debug for ConfigSynonym {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let is_secret = secret::is_sensitive_name(&self.name);
+        let hidden = self.value.as_ref().map(|_| secret::HIDDEN.to_owned());
+        f.debug_struct("ConfigSynonym")
+            .field("name", &self.name)
+            .field("value", if is_secret { &hidden } else { &self.value })
+            .field("source", &self.source)
+            .finish()
+    }
 }
 
 /// What to tell of configs.
@@ -312,8 +347,8 @@ impl ConfigDetails {
     }
 }
 
-/// A change of one config.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// A change of one config. `Debug` hides the value of a secret.
+#[derive(Clone, PartialEq, Eq)]
 pub struct ConfigChange {
     /// The config.
     pub name: String,
@@ -321,8 +356,19 @@ pub struct ConfigChange {
     pub operation: ConfigOperation,
 }
 
-/// What becomes of a config.
-#[derive(Clone, PartialEq, Eq, Debug)]
+impl fmt::Debug for ConfigChange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("ConfigChange");
+        shown.field("name", &self.name).field("operation", &self.operation);
+        if let (Some(value), None) = (self.operation.value(), self.secret()) {
+            shown.field("value", &value);
+        }
+        shown.finish()
+    }
+}
+
+/// What becomes of a config. `Debug` shows no value, because it may be a secret.
+#[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ConfigOperation {
     /// It has this value.
@@ -333,6 +379,28 @@ pub enum ConfigOperation {
     Append(String),
     /// A list has these no more.
     Subtract(String),
+}
+
+impl ConfigOperation {
+    fn value(&self) -> Option<&str> {
+        match self {
+            ConfigOperation::Set(value)
+            | ConfigOperation::Append(value)
+            | ConfigOperation::Subtract(value) => Some(value),
+            ConfigOperation::Delete => None,
+        }
+    }
+}
+
+impl fmt::Debug for ConfigOperation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ConfigOperation::Set(_) => "Set",
+            ConfigOperation::Delete => "Delete",
+            ConfigOperation::Append(_) => "Append",
+            ConfigOperation::Subtract(_) => "Subtract",
+        })
+    }
 }
 
 impl ConfigChange {
@@ -359,6 +427,12 @@ impl ConfigChange {
     /// Takes out of a list.
     pub fn subtract(name: impl Into<String>, value: impl Into<String>) -> ConfigChange {
         ConfigChange::new(name, ConfigOperation::Subtract(value.into()))
+    }
+
+    /// Its value, if that is a secret.
+    fn secret(&self) -> Option<String> {
+        let value = self.operation.value()?;
+        secret::is_sensitive_name(&self.name).then(|| value.to_owned())
     }
 
     fn into_request(self) -> AlterableConfig {
@@ -512,6 +586,12 @@ impl Admin {
     ) -> Answers<ConfigResource, ()> {
         let resources: Vec<ConfigResource> =
             changes.iter().map(|(resource, _)| resource.clone()).collect();
+        // A broker may say in its message which value it refuses.
+        let secrets: Vec<String> = changes
+            .iter()
+            .flat_map(|(_, changes)| changes)
+            .filter_map(ConfigChange::secret)
+            .collect();
         let wanted = changes.into_iter().map(|(resource, changes)| AlterConfigsResource {
             resource_type: resource.kind.code(),
             resource_name: resource.name,
@@ -538,6 +618,7 @@ impl Admin {
                     let kind = ResourceType::from_code(answer.resource_type);
                     let api = ApiKey::INCREMENTAL_ALTER_CONFIGS;
                     let message = answer.error_message.as_deref();
+                    let message = message.map(|text| shown_message(text, &secrets));
                     let result = AdminError::check(api, answer.error_code, message);
                     (ConfigResource::new(kind, answer.resource_name), result)
                 })
@@ -583,6 +664,11 @@ impl Admin {
     }
 }
 
+/// A broker's message, unless it repeats one of the secrets that it was sent.
+fn shown_message<'a>(message: &'a str, secrets: &[String]) -> &'a str {
+    secret::without(message, secrets.iter().map(String::as_str))
+}
+
 fn entry(config: DescribeConfigsResourceResult) -> ConfigEntry {
     let synonyms = config.synonyms.into_iter().map(|synonym| ConfigSynonym {
         name: synonym.name,
@@ -598,5 +684,47 @@ fn entry(config: DescribeConfigsResourceResult) -> ConfigEntry {
         kind: ConfigKind::from_code(config.config_type),
         synonyms: synonyms.collect(),
         documentation: config.documentation,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secrets_are_not_shown() {
+        let name = "listener.name.a.ssl.keystore.key";
+        let changes = [
+            ConfigChange::set(name, "hunter-22"),
+            ConfigChange::append(name, "hunter-22"),
+            ConfigChange::subtract(name, "hunter-22"),
+        ];
+        for change in &changes {
+            let shown = format!("{change:?} {:?}", change.operation);
+            assert!(!shown.contains("hunter-22"), "{shown}");
+            let secrets = vec![change.secret().unwrap()];
+            assert_eq!(shown_message("'hunter-22' is no PEM", &secrets), secret::HIDDEN);
+            assert_eq!(shown_message("it is no PEM", &secrets), "it is no PEM");
+        }
+        let open = ConfigChange::set("retention.ms", "5000");
+        assert!(open.secret().is_none() && format!("{open:?}").contains("5000"));
+        let entry = |name: &str, is_sensitive| ConfigEntry {
+            name: name.to_owned(),
+            value: Some("hunter-22".into()),
+            source: ConfigSource::StaticBroker,
+            is_sensitive,
+            is_read_only: false,
+            kind: ConfigKind::Password,
+            synonyms: vec![ConfigSynonym {
+                name: name.to_owned(),
+                value: Some("hunter-22".into()),
+                source: ConfigSource::StaticBroker,
+            }],
+            documentation: None,
+        };
+        for entry in [entry("plugin.setting", true), entry("ssl.key.password", false)] {
+            assert!(!format!("{entry:?}").contains("hunter-22"), "{entry:?}");
+        }
+        assert!(format!("{:?}", entry("a.b", false)).contains("hunter-22"));
     }
 }

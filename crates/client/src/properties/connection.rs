@@ -81,7 +81,10 @@ fn sasl(properties: &Properties) -> Result<SaslOptions, Error> {
         _ => return Err(wrong(&format!("has no login module that goes with {mechanism}"))),
     };
     if parsed.module != module {
-        return Err(wrong(&format!("names {}, {mechanism} goes with {module}", parsed.module)));
+        // The text may begin with something else than a module, such as a password.
+        let named = [PLAIN_MODULE, SCRAM_MODULE].into_iter().find(|known| *known == parsed.module);
+        let named = named.unwrap_or("another login module");
+        return Err(wrong(&format!("names {named}, {mechanism} goes with {module}")));
     }
     let (mut username, mut password) = (None, None);
     for (name, value) in parsed.options {
@@ -91,7 +94,10 @@ fn sasl(properties: &Properties) -> Result<SaslOptions, Error> {
             // Whom a broker lets in: files that serve both sides have it.
             _ if name.starts_with("user_") => {}
             "tokenauth" if !value.eq_ignore_ascii_case("true") => {}
-            _ => return Err(wrong(&format!("has the option {name}, which is not supported"))),
+            _ => {
+                let shown = jaas::shown_option(&name);
+                return Err(wrong(&format!("has an option that is not supported: {shown}")));
+            }
         }
     }
     match (username, password) {

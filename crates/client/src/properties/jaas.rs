@@ -7,8 +7,21 @@ pub(super) struct Jaas {
     pub options: Vec<(String, String)>,
 }
 
+/// Names of options that may be shown. Behind a quote or a space at the wrong place, a piece of a password
+/// stands where a name is expected.
+const NAMES: [&str; 8] =
+    ["username", "password", "tokenauth", "debug", "useKeyTab", "storeKey", "keyTab", "principal"];
+
+/// How an error calls an option.
+pub(super) fn shown_option(name: &str) -> &str {
+    match NAMES.iter().find(|known| **known == name) {
+        Some(known) => known,
+        None => "one of its options",
+    }
+}
+
 /// Reads `Module required name="value" ... ;`, one module only, as Kafka does. The reason of an error
-/// never shows a value.
+/// never shows a value, nor a name that is not known.
 pub(super) fn parse(text: &str) -> Result<Jaas, String> {
     let mut tokens = Tokens { rest: text.chars().peekable() };
     let module = tokens.next()?.ok_or("is empty")?.into_word("a login module")?;
@@ -26,10 +39,11 @@ pub(super) fn parse(text: &str) -> Result<Jaas, String> {
                 let name = name.into_word("the name of an option")?;
                 match tokens.next()? {
                     Some(Token::Equals) => {}
-                    _ => return Err(format!("has no '=' behind {name}")),
+                    _ => return Err(format!("has no '=' behind {}", shown_option(&name))),
                 }
-                let value = tokens.next()?.ok_or_else(|| format!("has no value for {name}"))?;
-                let value = value.into_word(&format!("a value for {name}"))?;
+                let shown = shown_option(&name);
+                let value = tokens.next()?.ok_or_else(|| format!("has no value for {shown}"))?;
+                let value = value.into_word(&format!("a value for {shown}"))?;
                 options.push((name, value));
             }
         }
@@ -123,7 +137,17 @@ mod tests {
             "Module required password \"secret\";",
             "Module required =;",
             "Module required; Other required password=secret;",
+            // A space or a quote in the password ends it, and what follows is read as a name.
+            "Module required username=a password=my secret;",
+            "Module required username=a password=\"my\"secret\";",
+            "Module required username=a password=my secret",
+            "Module required username=a password=my secret==;",
+            "secret required;",
         ] {
+            let Err(error) = parse(bad) else { continue };
+            assert!(!error.contains("secret"), "{error}");
+        }
+        for bad in ["", "Module", "Module required password=my secret;", "Module required a=;"] {
             let error = parse(bad).err().unwrap_or_else(|| panic!("{bad}"));
             assert!(!error.contains("secret"), "{error}");
         }

@@ -11,6 +11,8 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
+use thalweg_wire::secret;
+
 use crate::error::Error;
 use names::Meaning;
 
@@ -63,11 +65,14 @@ impl Properties {
 
     /// The properties that neither [`Options`](crate::Options) nor any client takes: whoever gave
     /// them should be told.
+    ///
+    /// A name that does not look like one of a property is given as `[hidden]`. In a file whose PEM has no backslashes at
+    /// the ends of its lines, each line of a private key is such a name.
     pub fn unused(&self) -> impl Iterator<Item = (&str, Unused)> {
         self.values.keys().filter_map(|name| match names::meaning(name) {
             Some(Meaning::Taken | Meaning::Refused(_)) => None,
             Some(Meaning::Idle) => Some((name.as_str(), Unused::NotNeeded)),
-            None => Some((name.as_str(), Unused::Unknown)),
+            None => Some((secret::shown_name(name), Unused::Unknown)),
         })
     }
 
@@ -133,8 +138,8 @@ impl<N: Into<String>, V: Into<String>> FromIterator<(N, V)> for Properties {
 
 impl fmt::Debug for Properties {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // There are passwords among the values.
-        f.debug_set().entries(self.values.keys()).finish()
+        // There are passwords among the values, and lines of keys among the names.
+        f.debug_set().entries(self.values.keys().map(|name| secret::shown_name(name))).finish()
     }
 }
 
@@ -142,9 +147,13 @@ fn wrong(name: &str, reason: impl Into<String>) -> Error {
     Error::Config { name: name.into(), reason: reason.into() }
 }
 
-/// Names a value that makes no sense.
+/// Names a value that makes no sense, unless it may be a secret.
 fn refuse(name: &str, value: &str, wanted: &str) -> Error {
-    wrong(name, format!("is '{value}', not {wanted}"))
+    let name = secret::shown_name(name);
+    match secret::shown_value(name, value) {
+        secret::HIDDEN => wrong(name, format!("is not {wanted}")),
+        value => wrong(name, format!("is '{value}', not {wanted}")),
+    }
 }
 
 #[cfg(test)]
@@ -178,5 +187,20 @@ mod tests {
         let expected = [("linger", Unused::Unknown), ("send.buffer.bytes", Unused::NotNeeded)];
         assert_eq!(unused, expected);
         assert!(!format!("{properties:?}").contains("secret"));
+    }
+
+    /// A PEM whose lines do not end in backslashes is read as one property per line.
+    #[test]
+    fn lines_of_keys_are_not_shown_as_names() {
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let mut properties = Properties::from_iter([(line, ""), ("-----END", "PRIVATE KEY-----")]);
+        properties.set("ssl.key.password", line);
+        let shown: Vec<_> = properties.unused().collect();
+        assert_eq!(shown, [("[hidden]", Unused::Unknown), ("[hidden]", Unused::Unknown)]);
+        assert!(!format!("{properties:?}").contains(line));
+        for name in ["ssl.key.password", line] {
+            let error = properties.number::<u32>(name).unwrap_err();
+            assert!(!format!("{error} {error:?}").contains(line), "{error}");
+        }
     }
 }

@@ -6,6 +6,7 @@
 
 mod getters;
 
+use std::fmt;
 use std::net::IpAddr;
 
 use super::broker_check;
@@ -38,7 +39,7 @@ pub struct Roles {
 }
 
 /// The whole configuration of one broker.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct BrokerConfig {
     mode: Mode,
     static_props: Properties,
@@ -55,6 +56,18 @@ pub struct BrokerConfig {
     advertised_controller: Vec<Endpoint>,
     inter_broker: (String, SecurityProtocol),
     per_ip_overrides: Vec<(IpOrName, i32)>,
+}
+
+impl fmt::Debug for BrokerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // There are passwords among the values, and lines of keys among the names.
+        f.debug_struct("BrokerConfig")
+            .field("mode", &self.mode)
+            .field("roles", &self.roles)
+            .field("listeners", &self.listeners)
+            .field("advertised", &self.advertised)
+            .finish_non_exhaustive()
+    }
 }
 
 /// An entry of `max.connections.per.ip.overrides`.

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use thalweg_wire::secret;
+
 use super::broker::BrokerConfig;
 use super::error::ConfigError;
 use super::properties::Properties;
@@ -226,7 +228,9 @@ fn listed<'a>(
 ) -> impl Iterator<Item = &'a str> {
     let mut names: BTreeMap<&str, ()> = BTreeMap::new();
     names.extend(registry.keys().iter().filter(|key| !key.internal).map(|key| (key.name, ())));
-    names.extend(set.keys().map(|name| (name.as_str(), ())));
+    // A line of a key, in a PEM whose lines do not end in backslashes, is no name to list.
+    let set = set.keys().filter(|name| secret::shown_name(name) != secret::HIDDEN);
+    names.extend(set.map(|name| (name.as_str(), ())));
     names.into_keys()
 }
 
@@ -351,6 +355,9 @@ mod tests {
             assert_ne!(described.value.as_deref(), Some("secret"));
             assert!(described.synonyms.iter().all(|s| s.value.as_deref() != Some("secret")));
         }
+        let line = "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj";
+        let with_key = BrokerConfig::new(props(&[(line, "")]), Mode::Embedded).expect("a config");
+        assert!(broker(&with_key, None).iter().all(|described| described.name != line));
         assert!(find(&all, "plugin.token").is_sensitive);
         assert!(find(&all, "node.id").read_only);
         assert!(!find(&all, "log.retention.ms").read_only);

@@ -2,8 +2,7 @@
 
 use std::fmt;
 
-/// Shown in place of the value of a sensitive config.
-pub const HIDDEN: &str = "[hidden]";
+pub use thalweg_wire::secret::HIDDEN;
 
 /// A config that cannot be accepted. The message names the config, its value and the reason.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use thalweg_wire::secret;
+
 use super::broker::{BrokerConfig, Mode, OF_LISTENERS, added_defaults};
 use super::error::HIDDEN;
 use super::properties::Properties;
@@ -13,7 +15,7 @@ use super::table::broker_key;
 pub enum Report {
     /// Kafka 4.3 has no such config.
     Unknown {
-        /// The name as it was given.
+        /// The name; hidden if it does not look like one.
         name: String,
     },
     /// The config is set to something else than its default, and does not act yet.
@@ -35,6 +37,9 @@ pub enum Report {
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Report::Unknown { name } if name == HIDDEN => f.write_str(
+                "a line that is no config is ignored: does a line before it lack a backslash at its end?",
+            ),
             Report::Unknown { name } => write!(f, "unknown config {name} is ignored"),
             Report::NotYet { name, value, reason } => {
                 write!(f, "config {name}={value} does not act yet: {reason}")
@@ -77,7 +82,11 @@ impl BrokerConfig {
                 })
             });
             let Some(key) = key else {
-                reports.push(Report::Unknown { name: name.clone() });
+                // Lines of a key, in a PEM whose lines do not end in backslashes, are reported once.
+                let unknown = Report::Unknown { name: secret::shown_name(name).to_owned() };
+                if !reports.contains(&unknown) {
+                    reports.push(unknown);
+                }
                 continue;
             };
             let reason = match key.inactive_because(self.roles().controller) {
@@ -167,6 +176,36 @@ mod tests {
             ]
         );
         assert!(!config.selects_replicas_by_rack());
+    }
+
+    /// A PEM whose lines do not end in backslashes: each line of the key is read as a config.
+    #[test]
+    fn lines_of_keys_are_not_shown() {
+        let lines = [
+            "MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+            "c2VjcmV0MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC7VJTU",
+        ];
+        let mut config = embedded(&[
+            ("listener.name.plaintext.ssl.keystore.key", "-----BEGIN PRIVATE KEY-----"),
+            (lines[0], ""),
+            (lines[1], ""),
+            ("ssl.key.password", lines[0]),
+        ]);
+        let dynamic = |name: &str| Properties::from([(name.to_owned(), lines[1].to_owned())]);
+        config = config
+            .with_dynamic(Properties::new(), dynamic("listener.name.plaintext.ssl.key.password"))
+            .expect("a configuration");
+        let reports = config.reports();
+        let unknown = reports.iter().filter(|report| matches!(report, Report::Unknown { .. }));
+        assert_eq!(unknown.count(), 1);
+        let shown: Vec<String> = reports.iter().map(Report::to_string).collect();
+        let shown =
+            format!("{shown:?} {reports:?} {config:?} {:?}", config.value("ssl.key.password"));
+        for secret in lines.into_iter().chain(["BEGIN"]) {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+        let error = super::super::TOPIC.require(lines[0]).expect_err("no config");
+        assert!(!format!("{error} {error:?}").contains(lines[0]), "{error}");
     }
 
     #[test]

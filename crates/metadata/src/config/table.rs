@@ -18,6 +18,8 @@
 
 use std::sync::LazyLock;
 
+use thalweg_wire::secret;
+
 use super::error::{ConfigError, HIDDEN};
 use super::validator::Valid;
 use super::value::{ConfigType, Value};
@@ -253,8 +255,10 @@ impl Registry {
 
     /// The config of that name, or the error for an unknown one.
     pub fn require(&self, name: &str) -> Result<&ConfigKey, ConfigError> {
-        self.get(name)
-            .ok_or_else(|| ConfigError::UnknownName { scope: self.scope, name: name.to_owned() })
+        self.get(name).ok_or_else(|| {
+            let name = secret::shown_name(name).to_owned();
+            ConfigError::UnknownName { scope: self.scope, name }
+        })
     }
 }
 

@@ -4,7 +4,9 @@
 //! numbers are those that `Integer.parseInt` and `Double.parseDouble` take (ASCII digits only), and
 //! lists are split at commas with the white space around them.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+
+use super::error::HIDDEN;
 
 /// The type of a config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +110,8 @@ impl ConfigType {
     }
 }
 
-/// The value of a config.
-#[derive(Debug, Clone, PartialEq)]
+/// The value of a config. `Debug` hides passwords.
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub enum Value {
     Boolean(bool),
@@ -121,6 +123,22 @@ pub enum Value {
     List(Vec<String>),
     Class(String),
     Password(String),
+}
+
+impl fmt::Debug for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Boolean(value) => write!(f, "Boolean({value})"),
+            Value::String(value) => write!(f, "String({value:?})"),
+            Value::Int(value) => write!(f, "Int({value})"),
+            Value::Short(value) => write!(f, "Short({value})"),
+            Value::Long(value) => write!(f, "Long({value})"),
+            Value::Double(value) => write!(f, "Double({value})"),
+            Value::List(values) => write!(f, "List({values:?})"),
+            Value::Class(value) => write!(f, "Class({value:?})"),
+            Value::Password(_) => write!(f, "Password({HIDDEN})"),
+        }
+    }
 }
 
 impl Value {

@@ -1,7 +1,10 @@
 //! Configs of topics, brokers, groups and client metrics subscriptions, as they were set.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
+
+use thalweg_wire::secret;
 
 use crate::config::{self, Properties};
 
@@ -80,9 +83,21 @@ impl ConfigResource {
 }
 
 /// All configs that are set.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
+#[derive(Clone, PartialEq, Eq, Default)]
 pub struct ConfigsImage {
     resources: BTreeMap<ConfigResource, Arc<Properties>>,
+}
+
+impl fmt::Debug for ConfigsImage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = self.resources.iter().map(|(resource, configs)| {
+            let shown = configs
+                .iter()
+                .map(|(name, value)| (secret::shown_name(name), secret::shown_value(name, value)));
+            (resource, shown.collect::<BTreeMap<_, _>>())
+        });
+        f.debug_map().entries(shown).finish()
+    }
 }
 
 impl ConfigsImage {

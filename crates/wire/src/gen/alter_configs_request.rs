@@ -151,13 +151,26 @@ impl AlterConfigsResource {
 }
 
 /// `AlterableConfig`, part of AlterConfigsRequest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct AlterableConfig {
     pub name: String,
     pub value: Option<String>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for AlterableConfig {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("AlterableConfig");
+        shown.field("name", &self.name);
+        if crate::secret::is_sensitive_name(&self.name) {
+            shown.field("value", &crate::secret::HIDDEN);
+        } else {
+            shown.field("value", &self.value);
+        }
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for AlterableConfig {

@@ -119,7 +119,7 @@ impl ScramCredentialDeletion {
 }
 
 /// `ScramCredentialUpsertion`, part of AlterUserScramCredentialsRequest.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct ScramCredentialUpsertion {
     pub name: String,
@@ -129,6 +129,18 @@ pub struct ScramCredentialUpsertion {
     pub salted_password: Bytes,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for ScramCredentialUpsertion {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("ScramCredentialUpsertion");
+        shown.field("name", &self.name);
+        shown.field("mechanism", &self.mechanism);
+        shown.field("iterations", &self.iterations);
+        shown.field("salt", &self.salt);
+        shown.field("salted_password", &crate::secret::HIDDEN);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for ScramCredentialUpsertion {

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 /// `ConfigRecord`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct ConfigRecord {
     pub resource_type: i8,
@@ -12,6 +12,21 @@ pub struct ConfigRecord {
     pub value: Option<String>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for ConfigRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("ConfigRecord");
+        shown.field("resource_type", &self.resource_type);
+        shown.field("resource_name", &self.resource_name);
+        shown.field("name", &self.name);
+        if crate::secret::is_sensitive_name(&self.name) {
+            shown.field("value", &crate::secret::HIDDEN);
+        } else {
+            shown.field("value", &self.value);
+        }
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for ConfigRecord {

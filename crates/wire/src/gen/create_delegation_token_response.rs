@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 /// `CreateDelegationTokenResponse`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct CreateDelegationTokenResponse {
     pub error_code: ErrorCode,
@@ -19,6 +19,24 @@ pub struct CreateDelegationTokenResponse {
     pub throttle_time_ms: i32,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for CreateDelegationTokenResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("CreateDelegationTokenResponse");
+        shown.field("error_code", &self.error_code);
+        shown.field("principal_type", &self.principal_type);
+        shown.field("principal_name", &self.principal_name);
+        shown.field("token_requester_principal_type", &self.token_requester_principal_type);
+        shown.field("token_requester_principal_name", &self.token_requester_principal_name);
+        shown.field("issue_timestamp_ms", &self.issue_timestamp_ms);
+        shown.field("expiry_timestamp_ms", &self.expiry_timestamp_ms);
+        shown.field("max_timestamp_ms", &self.max_timestamp_ms);
+        shown.field("token_id", &self.token_id);
+        shown.field("hmac", &crate::secret::HIDDEN);
+        shown.field("throttle_time_ms", &self.throttle_time_ms);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for CreateDelegationTokenResponse {

@@ -166,7 +166,7 @@ impl DescribeConfigsResult {
 }
 
 /// `DescribeConfigsResourceResult`, part of DescribeConfigsResponse.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct DescribeConfigsResourceResult {
     pub name: String,
@@ -179,6 +179,25 @@ pub struct DescribeConfigsResourceResult {
     pub documentation: Option<String>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for DescribeConfigsResourceResult {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("DescribeConfigsResourceResult");
+        shown.field("name", &self.name);
+        if crate::secret::is_sensitive_name(&self.name) {
+            shown.field("value", &crate::secret::HIDDEN);
+        } else {
+            shown.field("value", &self.value);
+        }
+        shown.field("read_only", &self.read_only);
+        shown.field("config_source", &self.config_source);
+        shown.field("is_sensitive", &self.is_sensitive);
+        shown.field("synonyms", &self.synonyms);
+        shown.field("config_type", &self.config_type);
+        shown.field("documentation", &self.documentation);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for DescribeConfigsResourceResult {
@@ -304,7 +323,7 @@ impl DescribeConfigsResourceResult {
 }
 
 /// `DescribeConfigsSynonym`, part of DescribeConfigsResponse.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct DescribeConfigsSynonym {
     pub name: String,
@@ -312,6 +331,20 @@ pub struct DescribeConfigsSynonym {
     pub source: i8,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for DescribeConfigsSynonym {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("DescribeConfigsSynonym");
+        shown.field("name", &self.name);
+        if crate::secret::is_sensitive_name(&self.name) {
+            shown.field("value", &crate::secret::HIDDEN);
+        } else {
+            shown.field("value", &self.value);
+        }
+        shown.field("source", &self.source);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for DescribeConfigsSynonym {

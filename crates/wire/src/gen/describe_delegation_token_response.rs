@@ -81,7 +81,7 @@ impl DescribeDelegationTokenResponse {
 }
 
 /// `DescribedDelegationToken`, part of DescribeDelegationTokenResponse.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct DescribedDelegationToken {
     pub principal_type: String,
@@ -96,6 +96,23 @@ pub struct DescribedDelegationToken {
     pub renewers: Vec<DescribedDelegationTokenRenewer>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for DescribedDelegationToken {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("DescribedDelegationToken");
+        shown.field("principal_type", &self.principal_type);
+        shown.field("principal_name", &self.principal_name);
+        shown.field("token_requester_principal_type", &self.token_requester_principal_type);
+        shown.field("token_requester_principal_name", &self.token_requester_principal_name);
+        shown.field("issue_timestamp", &self.issue_timestamp);
+        shown.field("expiry_timestamp", &self.expiry_timestamp);
+        shown.field("max_timestamp", &self.max_timestamp);
+        shown.field("token_id", &self.token_id);
+        shown.field("hmac", &crate::secret::HIDDEN);
+        shown.field("renewers", &self.renewers);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for DescribedDelegationToken {

@@ -3,13 +3,22 @@
 use super::prelude::*;
 
 /// `ExpireDelegationTokenRequest`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct ExpireDelegationTokenRequest {
     pub hmac: Bytes,
     pub expiry_time_period_ms: i64,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for ExpireDelegationTokenRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("ExpireDelegationTokenRequest");
+        shown.field("hmac", &crate::secret::HIDDEN);
+        shown.field("expiry_time_period_ms", &self.expiry_time_period_ms);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for ExpireDelegationTokenRequest {

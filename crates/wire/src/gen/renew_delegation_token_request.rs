@@ -3,13 +3,22 @@
 use super::prelude::*;
 
 /// `RenewDelegationTokenRequest`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct RenewDelegationTokenRequest {
     pub hmac: Bytes,
     pub renew_period_ms: i64,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for RenewDelegationTokenRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("RenewDelegationTokenRequest");
+        shown.field("hmac", &crate::secret::HIDDEN);
+        shown.field("renew_period_ms", &self.renew_period_ms);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for RenewDelegationTokenRequest {

@@ -3,12 +3,20 @@
 use super::prelude::*;
 
 /// `SaslAuthenticateRequest`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct SaslAuthenticateRequest {
     pub auth_bytes: Bytes,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for SaslAuthenticateRequest {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("SaslAuthenticateRequest");
+        shown.field("auth_bytes", &crate::secret::HIDDEN);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for SaslAuthenticateRequest {

@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 /// `SaslAuthenticateResponse`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct SaslAuthenticateResponse {
     pub error_code: ErrorCode,
@@ -12,6 +12,17 @@ pub struct SaslAuthenticateResponse {
     pub session_lifetime_ms: i64,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for SaslAuthenticateResponse {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("SaslAuthenticateResponse");
+        shown.field("error_code", &self.error_code);
+        shown.field("error_message", &self.error_message);
+        shown.field("auth_bytes", &crate::secret::HIDDEN);
+        shown.field("session_lifetime_ms", &self.session_lifetime_ms);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for SaslAuthenticateResponse {

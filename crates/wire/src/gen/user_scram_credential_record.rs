@@ -3,7 +3,7 @@
 use super::prelude::*;
 
 /// `UserScramCredentialRecord`, message.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 #[allow(missing_docs)]
 pub struct UserScramCredentialRecord {
     pub name: String,
@@ -14,6 +14,19 @@ pub struct UserScramCredentialRecord {
     pub iterations: i32,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
+}
+
+impl std::fmt::Debug for UserScramCredentialRecord {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut shown = f.debug_struct("UserScramCredentialRecord");
+        shown.field("name", &self.name);
+        shown.field("mechanism", &self.mechanism);
+        shown.field("salt", &self.salt);
+        shown.field("stored_key", &crate::secret::HIDDEN);
+        shown.field("server_key", &crate::secret::HIDDEN);
+        shown.field("iterations", &self.iterations);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Default for UserScramCredentialRecord {
