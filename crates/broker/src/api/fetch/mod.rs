@@ -3,6 +3,8 @@
 
 mod answer;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +61,11 @@ struct FetchingReplica {
 }
 
 impl FetchingReplica {
+    /// Whether a broker of this cluster has the replica. Anybody may call itself a replica.
+    fn is_registered(self, context: &Context) -> bool {
+        context.broker.image().cluster.broker(self.id).is_some()
+    }
+
     fn of(request: &FetchRequestView<'_>) -> Option<FetchingReplica> {
         let state = &request.replica_state;
         let (id, broker_epoch) = match state.replica_id {
@@ -126,7 +133,9 @@ pub(super) async fn handle(
     };
     let named: usize = request.topics.iter().map(|topic| topic.partitions.len()).sum();
     if named > PARTITIONS_FREE {
-        let bytes = named.saturating_mul(size_of::<Wanted>() + size_of::<read::Part>());
+        // A session that grows takes up to twice what its partitions need, and unknown topics' names are copied.
+        let each = 3 * size_of::<Wanted>() + size_of::<read::Part>();
+        let bytes = named.saturating_mul(each).saturating_add(body.len());
         charge.raise_to(charge.bytes().saturating_add(bytes)).await;
         let planning = charge.split(bytes);
         let handled = begin(context, scratch, &request);
@@ -228,8 +237,9 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             terms.throttle = NO_ROOM_THROTTLE;
         }
         return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
-            Ok(files) => {
-                scratch.reply.files = files;
+            Ok(written) => {
+                scratch.reply.files = written.files;
+                scratch.reply.charge = written.charge;
                 scratch.reply.mute = terms.throttle;
                 Handled::Reply
             }
@@ -485,7 +495,7 @@ fn asks(
         Mode::Full => Ok(Asks::All { wanted: collect(context, request, terms), keep: true }),
         Mode::Incremental(session) => {
             if !request.topics.is_empty() || !request.forgotten_topics_data.is_empty() {
-                let id = {
+                {
                     let mut state = session.lock();
                     for wanted in collect(context, request, terms) {
                         state.update(wanted);
@@ -500,9 +510,8 @@ fn asks(
                             state.forget(key.clone(), partition);
                         }
                     }
-                    state.id
-                };
-                broker.sessions.lock().resized(id);
+                }
+                broker.sessions.lock().resized(&session, now)?;
             }
             Ok(Asks::Changed(session))
         }

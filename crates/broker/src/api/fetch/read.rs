@@ -81,6 +81,8 @@ pub(super) fn refresh(
         Asks::All { wanted, .. } => Wants::All(wanted),
         Asks::Changed(session) => Wants::Session(session.lock()),
     };
+    // A session that the cache has dropped has no partitions to look at. Its client begins another one.
+    look.attempt.urgent |= held.is_ended();
     for part in &mut parts {
         if part.is_current() {
             continue;
@@ -104,6 +106,10 @@ impl Wants<'_> {
             Wants::All(wanted) => wanted.get(slot),
             Wants::Session(session) => session.slot(slot),
         }
+    }
+
+    fn is_ended(&self) -> bool {
+        matches!(self, Wants::Session(session) if session.is_ended())
     }
 }
 
