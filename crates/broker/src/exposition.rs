@@ -200,6 +200,14 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Fetches that waited for data, or for metadata.",
         metrics.fetches_parked.get(),
     );
+    let expired = "kafka_server_delayedfetchmetrics_expires_total";
+    page.family(expired, "counter", "Fetches that found too little until their time was over.");
+    for (kind, count) in [
+        ("consumer", &metrics.consumer_fetches_expired),
+        ("follower", &metrics.follower_fetches_expired),
+    ] {
+        page.value(expired, &format!("{{fetcherType=\"{kind}\"}}"), count.get());
+    }
     page.counter(
         "thalweg_produces_parked_total",
         "Produce requests that waited until other replicas had their records.",

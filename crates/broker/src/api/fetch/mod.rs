@@ -258,7 +258,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
 
 /// The fetch waits in the lists of its partitions.
 fn register(terms: &Terms, attempt: &Attempt) -> Registered {
-    let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+    let missing = attempt.missing(terms);
     let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
     let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
     match terms.replica {
@@ -422,7 +422,7 @@ async fn park(
     let deadline = tokio::time::Instant::now() + terms.max_wait;
     let mut attempt = first;
     loop {
-        let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+        let missing = attempt.missing(&terms);
         let waiter = register(&terms, &attempt);
         // What came between the attempt and the registration woke nobody.
         attempt = match again(&context, terms, &plan, Some(attempt), &mut room).await {
@@ -433,7 +433,7 @@ async fn park(
         if !over {
             // No longer missing. What came since the registration is counted twice by this, and
             // wakes early, which costs a look; not to count it would be to wait for too much.
-            let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
+            let found = attempt.found_of(missing, &terms);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
             over = wait_for_more(&context, &terms, &attempt, &waiter, deadline).await
                 || context.broker.is_stopping();
@@ -444,7 +444,17 @@ async fn park(
             };
         }
         drop(waiter);
-        if over || attempt.is_enough(&terms) {
+        let is_enough = attempt.is_enough(&terms);
+        if !is_enough && over {
+            let metrics = &context.broker.metrics;
+            let of_kind = if terms.replica.is_none() {
+                &metrics.consumer_fetches_expired
+            } else {
+                &metrics.follower_fetches_expired
+            };
+            of_kind.add(1);
+        }
+        if over || is_enough {
             // Copies for the answer come from the same budget.
             drop(room);
             return answer::finish(&context, terms, &plan, attempt, None).await;
