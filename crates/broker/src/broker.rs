@@ -22,7 +22,7 @@ use crate::clock::Clock;
 use crate::coordinators::groups::Groups;
 use crate::coordinators::transactions::TransactionCoordinator;
 use crate::directories::Directories;
-use crate::fetch_session::SessionCache;
+use crate::fetch_session::{self, SessionCache};
 use crate::kraft::{Controller, ControllerError};
 use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
@@ -54,6 +54,9 @@ pub(crate) struct Broker {
     pub(crate) request_budget: Arc<Budget>,
     /// Memory for copies of records in answers to fetches.
     pub(crate) fetch_budget: Arc<Budget>,
+    /// Memory for answers to fetches of many partitions, beside their records. It is a budget of its own: a fetch that
+    /// waits must not hold what another one needs to be answered.
+    pub(crate) answer_budget: Arc<Budget>,
     pub(crate) connections: Arc<Connections>,
     pub(crate) sessions: Mutex<SessionCache>,
     pub(crate) disk_reads: DirPools,
@@ -143,9 +146,11 @@ impl Broker {
             request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
             fetch_budget: Budget::new(parts.fetch_memory),
             connections: parts.connections,
-            sessions: Mutex::new(SessionCache::new(
-                usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
-            )),
+            answer_budget: Budget::new(parts.fetch_memory),
+            sessions: Mutex::new(SessionCache::new(fetch_session::Limits {
+                slots: usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
+                bytes: crate::settings::fetch_session_memory(),
+            })),
             disk_reads: DirPools::new(parts.logs.dirs(), READS_PER_DIR),
             disk_changes: DirPools::new(parts.logs.dirs(), CHANGES_PER_DIR),
             disk_moves: DirPools::new(

@@ -200,6 +200,14 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Fetches that waited for data, or for metadata.",
         metrics.fetches_parked.get(),
     );
+    let expired = "kafka_server_delayedfetchmetrics_expires_total";
+    page.family(expired, "counter", "Fetches that found too little until their time was over.");
+    for (kind, count) in [
+        ("consumer", &metrics.consumer_fetches_expired),
+        ("follower", &metrics.follower_fetches_expired),
+    ] {
+        page.value(expired, &format!("{{fetcherType=\"{kind}\"}}"), count.get());
+    }
     page.counter(
         "thalweg_produces_parked_total",
         "Produce requests that waited until other replicas had their records.",
@@ -256,11 +264,27 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Bytes that answers to fetches may hold, and fetches of many partitions that wait.",
         broker.fetch_budget.limit(),
     );
-    let (sessions, partitions, evictions) = {
+    page.gauge(
+        "thalweg_fetch_answer_memory_bytes",
+        "Bytes that answers of many partitions hold beside their records until they are sent.",
+        broker.answer_budget.used(),
+    );
+    page.gauge(
+        "thalweg_fetch_answer_memory_limit_bytes",
+        "Bytes that answers of many partitions may hold beside their records.",
+        broker.answer_budget.limit(),
+    );
+    let (sessions, partitions, bytes, evictions) = {
         let sessions = broker.sessions.lock();
         let (count, partitions) = sessions.counts();
-        (count, partitions, sessions.evictions)
+        (count, partitions, sessions.bytes(), sessions.evictions)
     };
+    page.gauge("thalweg_fetch_session_memory_bytes", "Bytes that fetch sessions hold.", bytes.0);
+    page.gauge(
+        "thalweg_fetch_session_memory_limit_bytes",
+        "Bytes that fetch sessions may hold.",
+        bytes.1,
+    );
     page.gauge(
         "kafka_server_fetchsessioncache_numincrementalfetchsessions",
         "Fetch sessions.",

@@ -54,6 +54,9 @@ pub(crate) struct Metrics {
     pub(crate) replication_bytes_in: Counter,
     pub(crate) replication_bytes_out: Counter,
     pub(crate) fetches_parked: Counter,
+    /// Fetches that found too little until their time was over.
+    pub(crate) consumer_fetches_expired: Counter,
+    pub(crate) follower_fetches_expired: Counter,
     pub(crate) produces_parked: Counter,
     /// Requests that came for a partition which this broker followed in sync.
     pub(crate) produces_early: Counter,
@@ -82,6 +85,8 @@ impl Metrics {
             replication_bytes_in: Counter::default(),
             replication_bytes_out: Counter::default(),
             fetches_parked: Counter::default(),
+            consumer_fetches_expired: Counter::default(),
+            follower_fetches_expired: Counter::default(),
             produces_parked: Counter::default(),
             produces_early: Counter::default(),
             transaction_markers: Counter::default(),

@@ -83,6 +83,12 @@ pub(crate) fn fetch_memory() -> usize {
     (physical_memory() / 16).clamp(16 << 20, 1 << 30)
 }
 
+/// Bytes that fetch sessions may hold, whatever `max.incremental.fetch.session.cache.slots` allows. A partition takes a
+/// hundred to two hundred, so that 16 MiB are enough for 80 000 of them.
+pub(crate) fn fetch_session_memory() -> usize {
+    (physical_memory() / 256).clamp(16 << 20, 64 << 20)
+}
+
 fn physical_memory() -> usize {
     // From "MemTotal:  12345 kB"; a gigabyte where that cannot be read.
     std::fs::read_to_string("/proc/meminfo")

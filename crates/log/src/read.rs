@@ -53,6 +53,11 @@ pub struct ReadResult {
     pub position: u64,
     /// How many bytes; 0 when there is nothing to read yet.
     pub len: u32,
+    /// Bytes that may be seen of the segment from there on, whether or not they are in the answer: also those of a batch
+    /// that does not fit.
+    pub readable: u32,
+    /// Whether the place is in another segment than the end of what may be seen.
+    pub is_in_older_segment: bool,
     /// No record of these bytes has this offset or a larger one.
     pub upper_bound_offset: i64,
     /// The log's offsets when the place was found.
@@ -202,6 +207,8 @@ impl Log {
             file: None,
             position: 0,
             len: 0,
+            readable: 0,
+            is_in_older_segment: false,
             upper_bound_offset: offset,
             offsets,
             aborted: Vec::new(),
@@ -240,6 +247,8 @@ impl Log {
                     };
                     if first.len > request.max_bytes {
                         if !request.min_one {
+                            (result.readable, result.is_in_older_segment) =
+                                (limit - begin, !is_last);
                             return Ok(result);
                         }
                         (len, upper) = (first.len, first.last_offset + 1);
@@ -260,6 +269,7 @@ impl Log {
                         .map_err(WalkError::from)?;
                 }
                 (result.position, result.len) = (u64::from(begin), len);
+                (result.readable, result.is_in_older_segment) = (limit - begin, !is_last);
                 result.upper_bound_offset = upper;
                 result.file = Some(file);
                 return Ok(result);

@@ -236,6 +236,54 @@ async fn long_polls_of_clients_that_went_away_leave_nothing() {
     broker.shut_down().await;
 }
 
+/// Fetches of one client that name very many partitions of topics that do not exist leave fetch sessions behind, which
+/// take what they are charged for, and no more than sessions may.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sessions_of_made_up_partitions_leave_at_most_128_mib() {
+    const CLIENTS: usize = 60;
+    /// A session of so many is not too large for itself on a machine of 16 GiB.
+    const PARTITIONS: i32 = 100_000;
+    const HELD: &str = "thalweg_fetch_session_memory_bytes";
+    let broker = TestBroker::start().await;
+    let address = broker.bootstrap();
+    tokio::task::block_in_place(|| {
+        let ask = |topic: String, partitions: i32| {
+            let partition = |partition| FetchPartition {
+                partition,
+                partition_max_bytes: 1 << 20,
+                ..Default::default()
+            };
+            let topics = vec![FetchTopic {
+                topic,
+                partitions: (0..partitions).map(partition).collect(),
+                ..Default::default()
+            }];
+            let fetch =
+                FetchRequest { max_bytes: 1 << 20, session_epoch: 0, topics, ..Default::default() };
+            let fetch = frame(ApiKey::FETCH, 11, &fetch);
+            let mut stream = TcpStream::connect(&address).unwrap();
+            call(&mut stream, &fetch);
+        };
+        // What is made once, and the buffers that threads keep.
+        (0..8).for_each(|n| ask(format!("warm-{n}"), 1_000));
+        let (before, held) = (LIVE.load(Ordering::Relaxed), metric(&broker, HELD));
+        (0..4).for_each(|n| ask(format!("counted-{n}"), 25_000));
+        let taken = LIVE.load(Ordering::Relaxed) - before;
+        let charged = (metric(&broker, HELD) - held) as isize;
+        // A thread may keep the buffer of such a request.
+        let difference = (charged - taken).abs();
+        assert!(difference < charged / 4, "{charged} bytes charged, {taken} taken");
+        (0..CLIENTS).for_each(|n| ask(format!("made-up-topic-{n}"), PARTITIONS));
+        let left = LIVE.load(Ordering::Relaxed) - before;
+        assert!(left < 128 << 20, "{CLIENTS} clients left {left} bytes on the heap");
+        let (held, limit) =
+            (metric(&broker, HELD), metric(&broker, "thalweg_fetch_session_memory_limit_bytes"));
+        assert!(held <= limit, "{held} bytes of {limit}");
+        println!("{CLIENTS} clients left {left} bytes, {held} of them in sessions");
+    });
+    broker.shut_down().await;
+}
+
 /// Reads an answer in pieces, with a pause after each.
 fn read_slowly(stream: &mut TcpStream, piece: usize, pause: std::time::Duration) -> usize {
     let mut length = [0; 4];

@@ -10,6 +10,8 @@ mod crash;
 mod disconnects;
 mod dynamic_configs;
 mod faults;
+mod fetch_min_bytes;
+mod fetch_sessions;
 mod held_heartbeats;
 mod log_dir_moves;
 mod membership;

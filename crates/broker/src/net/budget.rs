@@ -90,6 +90,14 @@ impl Charge {
         self.overdraft.is_some() && self.try_raise_to(bytes)
     }
 
+    /// Raises the charge to `bytes`, past the limit where there is no room: for what must not wait for others, and is
+    /// bounded by something else.
+    pub(crate) fn raise_past(&mut self, bytes: usize) {
+        let more = bytes.saturating_sub(self.bytes);
+        self.budget.used.fetch_add(more, Ordering::AcqRel);
+        self.bytes += more;
+    }
+
     /// Raises the charge to `bytes`, waiting until others have given enough back.
     pub(crate) async fn raise_to(&mut self, bytes: usize) {
         if !self.try_raise_to(bytes) {

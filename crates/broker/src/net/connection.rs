@@ -48,6 +48,8 @@ pub(crate) struct Reply {
     /// For so long nothing more is read of the connection once this is sent, as Kafka does with a client
     /// that was told a throttle time.
     pub(crate) mute: Duration,
+    /// Memory that the answer holds until it is sent, where that is counted.
+    pub(crate) charge: Option<Charge>,
 }
 
 /// An answer that comes later.
@@ -236,7 +238,7 @@ impl<R: Requests> Connection<R> {
                 }
                 Handled::Close(reason) => return End::Refused(reason),
                 Handled::Reply => {
-                    let Reply { frame, files, mute: after } = self.requests.reply();
+                    let Reply { frame, files, mute: after, .. } = self.requests.reply();
                     mute = *after;
                     send::send(&self.stream, &mut self.idle, frame, files).await
                 }

@@ -59,6 +59,11 @@ pub(crate) struct Found {
     pub(crate) diverging: Option<(i32, i64)>,
     pub(crate) aborted: Option<Vec<(i64, i64)>>,
     pub(crate) piece: Option<Piece>,
+    /// Bytes that there are to read, whether or not they are in the piece: of one segment, with the batch that does not
+    /// fit.
+    pub(crate) readable: u32,
+    /// Whether the reader lags so far that the end of what it may read is in a newer segment.
+    pub(crate) is_in_older_segment: bool,
 }
 
 impl Partition {
@@ -180,6 +185,7 @@ impl Partition {
         }
         if found.piece.is_some() && self.holds_up(follower.id) {
             found.piece = None;
+            (found.readable, found.is_in_older_segment) = (0, false);
         }
         Ok(found)
     }
@@ -205,6 +211,8 @@ impl Partition {
                 diverging: None,
                 aborted: request.committed_only.then(Vec::new),
                 piece: None,
+                readable: 0,
+                is_in_older_segment: false,
             });
         }
         if let Some(diverging) = self.divergence(request)? {
@@ -219,6 +227,8 @@ impl Partition {
                 diverging: Some(diverging),
                 aborted: None,
                 piece: None,
+                readable: 0,
+                is_in_older_segment: false,
             });
         }
         let ask = thalweg_log::ReadRequest {
@@ -247,6 +257,8 @@ impl Partition {
             diverging: None,
             aborted,
             piece,
+            readable: result.readable,
+            is_in_older_segment: result.is_in_older_segment,
         })
     }
 

@@ -27,6 +27,21 @@ const SENDFILE_FROM: u32 = 64 << 10;
 /// First version of Fetch whose answers name leaders (KIP-951).
 const FIRST_WITH_LEADERS: i16 = 16;
 
+/// Memory that an answer takes for each partition that it mentions, beside its records: what it is made of, and its part
+/// of the frame, which may have grown to twice what is in it.
+const PARTITION_BYTES: usize = size_of::<PartitionDataRef<'_>>()
+    + size_of::<Source>()
+    + size_of::<FileRange>()
+    + size_of::<Vec<AbortedTransactionRef<'_>>>()
+    + 128;
+
+/// An answer that is ready to be sent.
+pub(super) struct Written {
+    pub(super) files: Vec<FileRange>,
+    /// Memory of the frame, until it is sent.
+    pub(super) charge: Option<Charge>,
+}
+
 /// Why no frame was written.
 pub(super) enum Failed {
     /// Something is not in the page cache; the attempt goes on off the worker.
@@ -51,7 +66,7 @@ pub(super) fn write(
     plan: &Plan,
     attempt: Attempt,
     frame: &mut Writer,
-) -> Result<Vec<FileRange>, Failed> {
+) -> Result<Written, Failed> {
     let budget = &context.broker.fetch_budget;
     let gathered = match gather(budget, &attempt.parts, &[]) {
         Ok(gathered) => gathered,
@@ -72,7 +87,7 @@ pub(super) async fn finish(
 ) -> Parked {
     let mut frame = buffers::take_frame();
     match write(context, &terms, plan, attempt, &mut frame) {
-        Ok(files) => Parked { reply: terms.reply(frame, files), close: None },
+        Ok(written) => Parked { reply: terms.reply(frame, written), close: None },
         Err(Failed::Close(reason)) => Parked::close(reason),
         Err(Failed::NeedsDisk(attempt, cold)) => {
             finish_cold(context, terms, plan, attempt, cold, held).await
@@ -108,7 +123,7 @@ pub(super) async fn finish_cold(
                 let mut frame = buffers::take_frame();
                 let written = write_gathered(context, &terms, plan, attempt, gathered, &mut frame);
                 return match written {
-                    Ok(files) => Parked { reply: terms.reply(frame, files), close: None },
+                    Ok(written) => Parked { reply: terms.reply(frame, written), close: None },
                     Err(reason) => Parked::close(reason),
                 };
             }
@@ -134,7 +149,7 @@ fn finish_in_memory(
         attempt.leave_out(&cold.0);
         terms.throttle_if_nothing(&attempt);
         (attempt, cold) = match write(context, terms, plan, attempt, &mut frame) {
-            Ok(files) => return Parked { reply: terms.reply(frame, files), close: None },
+            Ok(written) => return Parked { reply: terms.reply(frame, written), close: None },
             Err(Failed::NeedsDisk(attempt, cold)) => (attempt, cold),
             Err(Failed::Close(reason)) => return Parked::close(reason),
         };
@@ -142,8 +157,9 @@ fn finish_in_memory(
 }
 
 impl Terms {
-    fn reply(&self, frame: Writer, files: Vec<FileRange>) -> Reply {
-        Reply { frame, files, mute: self.throttle }
+    fn reply(&self, frame: Writer, written: Written) -> Reply {
+        let Written { files, charge } = written;
+        Reply { frame, files, mute: self.throttle, charge }
     }
 }
 
@@ -248,12 +264,14 @@ fn write_gathered(
     attempt: Attempt,
     gathered: Gathered,
     frame: &mut Writer,
-) -> Result<Vec<FileRange>, String> {
+) -> Result<Written, String> {
+    let mut charge = room_to_answer(context, terms, plan, &attempt)?;
     let (session_id, only_changed) = match &plan.asks {
         Asks::Changed(session) => {
             let mut session = session.lock();
             note_told(&mut session, &attempt);
-            (session.id, true)
+            // As Kafka says that it has closed a session.
+            (if session.is_ended() { NO_SESSION } else { session.id }, true)
         }
         Asks::All { wanted, keep } => {
             (make_session(context, terms, wanted, &attempt, *keep), false)
@@ -386,7 +404,35 @@ fn write_gathered(
             context.broker.shared.throttles.leader.record(throttled, now);
         }
     }
-    Ok(gathered.files)
+    if let Some(charge) = &mut charge {
+        charge.lower_to(frame.capacity());
+    }
+    Ok(Written { files: gathered.files, charge })
+}
+
+/// Memory for an answer that mentions many partitions, which its client may be slow to take. Without room the connection
+/// is closed, except for a follower's: replication must not depend on what consumers do.
+fn room_to_answer(
+    context: &Context,
+    terms: &Terms,
+    plan: &Plan,
+    attempt: &Attempt,
+) -> Result<Option<Charge>, String> {
+    let partitions = match &plan.asks {
+        Asks::All { .. } => attempt.parts.len(),
+        Asks::Changed(_) => attempt.parts.iter().filter(|part| part.changed).count(),
+    };
+    if partitions <= super::PARTITIONS_FREE {
+        return Ok(None);
+    }
+    let bytes = partitions * PARTITION_BYTES;
+    let mut charge = Charge::new(&context.broker.answer_budget);
+    if terms.replica.is_some_and(|replica| replica.is_registered(context)) {
+        charge.raise_past(bytes);
+    } else if !charge.try_raise_past(bytes) {
+        return Err(format!("no memory for a Fetch answer of {partitions} partitions"));
+    }
+    Ok(Some(charge))
 }
 
 /// Remembers what the fetcher is told, and where its next turn begins.
@@ -419,21 +465,17 @@ fn make_session(
     if !keep || context.version < 7 {
         return NO_SESSION;
     }
-    let told = wanted
-        .iter()
-        .zip(&attempt.parts)
-        .map(|(wanted, part)| {
-            let mut wanted = wanted.clone();
-            if part.error.is_ok() && part.diverging.is_none() {
-                wanted.told_high_watermark = part.high_watermark;
-                wanted.told_log_start = part.log_start_offset;
-            }
-            wanted
-        })
-        .collect();
+    let told = wanted.iter().zip(&attempt.parts).map(|(wanted, part)| {
+        let mut wanted = wanted.clone();
+        if part.error.is_ok() && part.diverging.is_none() {
+            wanted.told_high_watermark = part.high_watermark;
+            wanted.told_log_start = part.log_start_offset;
+        }
+        wanted
+    });
     let now = context.broker.clock.monotonic_ms();
     let id = context.broker.random_i32();
-    let is_replica = terms.replica.is_some();
+    let is_replica = terms.replica.is_some_and(|replica| replica.is_registered(context));
     context.broker.sessions.lock().create(id, told, terms.by_id, is_replica, now)
 }
 

@@ -3,6 +3,8 @@
 
 mod answer;
 mod read;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -59,6 +61,11 @@ struct FetchingReplica {
 }
 
 impl FetchingReplica {
+    /// Whether a broker of this cluster has the replica. Anybody may call itself a replica.
+    fn is_registered(self, context: &Context) -> bool {
+        context.broker.image().cluster.broker(self.id).is_some()
+    }
+
     fn of(request: &FetchRequestView<'_>) -> Option<FetchingReplica> {
         let state = &request.replica_state;
         let (id, broker_epoch) = match state.replica_id {
@@ -126,7 +133,9 @@ pub(super) async fn handle(
     };
     let named: usize = request.topics.iter().map(|topic| topic.partitions.len()).sum();
     if named > PARTITIONS_FREE {
-        let bytes = named.saturating_mul(size_of::<Wanted>() + size_of::<read::Part>());
+        // A session that grows takes up to twice what its partitions need, and unknown topics' names are copied.
+        let each = 3 * size_of::<Wanted>() + size_of::<read::Part>();
+        let bytes = named.saturating_mul(each).saturating_add(body.len());
         charge.raise_to(charge.bytes().saturating_add(bytes)).await;
         let planning = charge.split(bytes);
         let handled = begin(context, scratch, &request);
@@ -228,8 +237,9 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             terms.throttle = NO_ROOM_THROTTLE;
         }
         return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
-            Ok(files) => {
-                scratch.reply.files = files;
+            Ok(written) => {
+                scratch.reply.files = written.files;
+                scratch.reply.charge = written.charge;
                 scratch.reply.mute = terms.throttle;
                 Handled::Reply
             }
@@ -248,7 +258,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
 
 /// The fetch waits in the lists of its partitions.
 fn register(terms: &Terms, attempt: &Attempt) -> Registered {
-    let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+    let missing = attempt.missing(terms);
     let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
     let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
     match terms.replica {
@@ -412,7 +422,7 @@ async fn park(
     let deadline = tokio::time::Instant::now() + terms.max_wait;
     let mut attempt = first;
     loop {
-        let missing = terms.min_bytes.saturating_sub(attempt.bytes);
+        let missing = attempt.missing(&terms);
         let waiter = register(&terms, &attempt);
         // What came between the attempt and the registration woke nobody.
         attempt = match again(&context, terms, &plan, Some(attempt), &mut room).await {
@@ -423,7 +433,7 @@ async fn park(
         if !over {
             // No longer missing. What came since the registration is counted twice by this, and
             // wakes early, which costs a look; not to count it would be to wait for too much.
-            let found = (attempt.bytes + missing).saturating_sub(terms.min_bytes);
+            let found = attempt.found_of(missing, &terms);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
             over = wait_for_more(&context, &terms, &attempt, &waiter, deadline).await
                 || context.broker.is_stopping();
@@ -434,7 +444,17 @@ async fn park(
             };
         }
         drop(waiter);
-        if over || attempt.is_enough(&terms) {
+        let is_enough = attempt.is_enough(&terms);
+        if !is_enough && over {
+            let metrics = &context.broker.metrics;
+            let of_kind = if terms.replica.is_none() {
+                &metrics.consumer_fetches_expired
+            } else {
+                &metrics.follower_fetches_expired
+            };
+            of_kind.add(1);
+        }
+        if over || is_enough {
             // Copies for the answer come from the same budget.
             drop(room);
             return answer::finish(&context, terms, &plan, attempt, None).await;
@@ -485,7 +505,7 @@ fn asks(
         Mode::Full => Ok(Asks::All { wanted: collect(context, request, terms), keep: true }),
         Mode::Incremental(session) => {
             if !request.topics.is_empty() || !request.forgotten_topics_data.is_empty() {
-                let id = {
+                {
                     let mut state = session.lock();
                     for wanted in collect(context, request, terms) {
                         state.update(wanted);
@@ -500,9 +520,8 @@ fn asks(
                             state.forget(key.clone(), partition);
                         }
                     }
-                    state.id
-                };
-                broker.sessions.lock().resized(id);
+                }
+                broker.sessions.lock().resized(&session, now)?;
             }
             Ok(Asks::Changed(session))
         }

@@ -17,6 +17,12 @@ pub(super) struct Attempt {
     pub(super) parts: Vec<Part>,
     /// Bytes of records that can be sent.
     pub(super) bytes: usize,
+    /// Bytes that count towards `fetch.min.bytes`: those that there are of each partition, up to its own limit. Kafka
+    /// counts a batch that would be cut there. Whole batches alone might never add up to a minimum near the limit.
+    counted: usize,
+    /// Whether the fetcher is in an older segment of a partition. Kafka does not have such a fetch wait, because more is
+    /// there than its segment has.
+    lags: bool,
     /// Whether a partition has something to say that does not wait.
     pub(super) urgent: bool,
     /// Whether the fetcher knows of a partition what this broker does not know yet: a newer leader epoch.
@@ -26,12 +32,26 @@ pub(super) struct Attempt {
 impl Attempt {
     /// Whether the answer should leave now.
     pub(super) fn is_enough(&self, terms: &Terms) -> bool {
-        self.bytes >= terms.min_bytes || self.urgent || self.is_behind || self.parts.is_empty()
+        self.has_bytes_enough(terms) || self.urgent || self.is_behind || self.parts.is_empty()
+    }
+
+    fn has_bytes_enough(&self, terms: &Terms) -> bool {
+        self.counted >= terms.min_bytes || self.lags
+    }
+
+    /// Bytes that have to come before the answer leaves.
+    pub(super) fn missing(&self, terms: &Terms) -> usize {
+        terms.min_bytes.saturating_sub(self.counted)
+    }
+
+    /// Of `missing` bytes at an earlier look, those that have come.
+    pub(super) fn found_of(&self, missing: usize, terms: &Terms) -> usize {
+        (self.counted + missing).saturating_sub(terms.min_bytes)
     }
 
     /// Whether there is nothing to say but that this broker's metadata is behind.
     pub(super) fn waits_for_metadata(&self, terms: &Terms) -> bool {
-        let is_enough = self.bytes >= terms.min_bytes || self.urgent;
+        let is_enough = self.has_bytes_enough(terms) || self.urgent;
         self.is_behind && !is_enough && !terms.max_wait.is_zero()
     }
 
@@ -74,13 +94,16 @@ pub(super) fn refresh(
         disks: Disks::WaitFor(&[]),
         left: terms.max_bytes,
         none_yet: true,
-        attempt: Attempt { parts: Vec::new(), bytes: 0, ..attempt },
+        // Without data nothing counted, and nothing lagged.
+        attempt: Attempt { parts: Vec::new(), counted: 0, lags: false, ..attempt },
     };
     let mut parts = attempt.parts;
     let held = match &plan.asks {
         Asks::All { wanted, .. } => Wants::All(wanted),
         Asks::Changed(session) => Wants::Session(session.lock()),
     };
+    // A session that the cache has dropped has no partitions to look at. Its client begins another one.
+    look.attempt.urgent |= held.is_ended();
     for part in &mut parts {
         if part.is_current() {
             continue;
@@ -104,6 +127,10 @@ impl Wants<'_> {
             Wants::All(wanted) => wanted.get(slot),
             Wants::Session(session) => session.slot(slot),
         }
+    }
+
+    fn is_ended(&self) -> bool {
+        matches!(self, Wants::Session(session) if session.is_ended())
     }
 }
 
@@ -218,7 +245,7 @@ fn look_at_all(
         disks,
         left: terms.max_bytes,
         none_yet: true,
-        attempt: Attempt { parts: Vec::new(), bytes: 0, urgent: false, is_behind: false },
+        attempt: Attempt::default(),
     };
     match &plan.asks {
         Asks::All { wanted, .. } => {
@@ -350,7 +377,8 @@ impl Look<'_> {
                 part.leader = self.context.broker.leader_elsewhere(topic.id, wanted.partition);
             }
         })?;
-        let max = usize::try_from(wanted.max_bytes).unwrap_or(0).min(self.left);
+        let partition_max = usize::try_from(wanted.max_bytes).unwrap_or(0);
+        let max = partition_max.min(self.left);
         let request = ReadRequest {
             offset: wanted.fetch_offset,
             max_bytes: max,
@@ -391,6 +419,8 @@ impl Look<'_> {
                 Ok(())
             }
             Ok(Some(found)) => {
+                self.attempt.counted += partition_max.min(found.readable as usize);
+                self.attempt.lags |= found.is_in_older_segment;
                 part.log_end = self.terms.replica.map(|_| found.log_end);
                 (part.leader_epoch, part.leads) = (found.leader_epoch, found.leads);
                 part.high_watermark = found.high_watermark;
