@@ -48,6 +48,7 @@ mod workspace;
 
 pub use clock::TestClock;
 pub use loggers::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
+pub use net::hosts::listen;
 pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use thalweg_metadata::config;
 

@@ -115,9 +115,14 @@ impl Node {
         replicas.iter().map(of).collect()
     }
 
+    /// The port of its first listener.
+    pub(crate) fn port(&self) -> u16 {
+        self.running.addresses()[0].1.port()
+    }
+
     /// A connection to it.
     pub(crate) async fn connect(&self) -> Outgoing {
-        let port = self.running.addresses()[0].1.port();
+        let port = self.port();
         let endpoint = Endpoint { host: "127.0.0.1".into(), port };
         let timeouts = Timeouts { connect: WAIT, request: WAIT, answer_max: ANSWER_MAX };
         Outgoing::open(&endpoint, &"test".into(), timeouts).await.unwrap()

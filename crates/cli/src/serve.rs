@@ -136,7 +136,7 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
             return ExitCode::FAILURE;
         }
     };
-    let observed = match args.metrics.as_deref().map(observe::bind) {
+    let observed = match args.metrics.as_deref().map(observe::listen) {
         None => None,
         Some(Ok(listener)) => Some(listener),
         Some(Err(message)) => {
