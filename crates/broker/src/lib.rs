@@ -26,6 +26,7 @@ mod metadata_place;
 mod metrics;
 mod moves;
 mod net;
+mod openings;
 mod partition;
 mod pool;
 mod producer_ids;

@@ -150,6 +150,8 @@ impl RunningBroker {
         }
         broker.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
+            // No log is opened any more.
+            broker.openings.stop();
             let now = broker.clock.wall_ms();
             let epoch = broker.epoch();
             if let Controller::Embedded(controller) = &broker.controller {

@@ -105,7 +105,8 @@ impl Node {
         let broker = Arc::clone(self.broker());
         let published =
             tokio::task::spawn_blocking(move || broker.publish(Update { old, new, changes }));
-        soon("the metadata in force", published).await.unwrap();
+        let put_off = soon("the metadata in force", published).await.unwrap();
+        soon("the logs of new partitions", self.broker().openings.wait(&put_off)).await;
     }
 
     /// Directories of replicas: this node's is the one with that number.
