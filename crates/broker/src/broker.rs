@@ -1,6 +1,5 @@
 //! One broker: what its parts share. How metadata takes effect on them: `publisher`.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -28,6 +27,7 @@ use crate::loggers::LogLevels;
 use crate::metrics::Metrics;
 use crate::moves::Moves;
 use crate::net::budget::Budget;
+use crate::openings::{Indexes, Openings};
 use crate::partition::Shared;
 use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
 use crate::producer_ids::ProducerIds;
@@ -96,9 +96,10 @@ pub(crate) struct Broker {
     pub(crate) publishing: Mutex<()>,
     /// What this broker fetches from others.
     pub(crate) fetchers: Fetchers,
-    /// Topics with partitions whose logs could not be opened for lack of descriptors or memory, and
-    /// which of these are new: they are made, where others would have to be found.
-    pub(crate) unopened: Mutex<BTreeMap<Uuid, BTreeSet<i32>>>,
+    /// Partitions whose logs are to be opened.
+    pub(crate) openings: Openings,
+    /// Those whose logs could not be opened for lack of descriptors or memory: they wait again after a while.
+    pub(crate) unopened: Mutex<Indexes>,
     /// There are some.
     pub(crate) unopened_added: Notify,
     connection_ids: AtomicU64,
@@ -177,6 +178,7 @@ impl Broker {
             topics: ArcSwap::default(),
             publishing: Mutex::default(),
             fetchers: Fetchers::default(),
+            openings: Openings::default(),
             unopened: Mutex::default(),
             unopened_added: Notify::new(),
             connection_ids: AtomicU64::new(0),

@@ -217,10 +217,7 @@ async fn open_again(broker: Arc<Broker>) {
     loop {
         broker.unopened_added.notified().await;
         tokio::time::sleep(OPEN_AGAIN).await;
-        let broker = Arc::clone(&broker);
-        if tokio::task::spawn_blocking(move || broker.open_missing()).await.is_err() {
-            tracing::error!("opening partitions panicked");
-        }
+        broker.open_missing();
     }
 }
 
@@ -257,6 +254,7 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         every_after(lag(broker), broker, Arc::default(), lag, check_lag),
         every_after(LATE_CHECK_MS, broker, Arc::default(), |_| LATE_CHECK_MS, report_late),
         broker.spawn_until_stopped(open_again(Arc::clone(broker))),
+        broker.spawn_until_stopped(crate::openings::run(Arc::clone(broker))),
         broker.spawn_until_stopped(broker.groups.log_rebalances()),
         broker.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),
         broker.spawn_until_stopped(write_markers(Arc::clone(broker))),

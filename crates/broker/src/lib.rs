@@ -26,6 +26,7 @@ mod metadata_place;
 mod metrics;
 mod moves;
 mod net;
+mod openings;
 mod partition;
 mod pool;
 mod producer_ids;
@@ -48,6 +49,7 @@ mod workspace;
 
 pub use clock::TestClock;
 pub use loggers::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
+pub use net::hosts::listen;
 pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use thalweg_metadata::config;
 

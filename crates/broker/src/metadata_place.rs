@@ -59,9 +59,12 @@ pub(crate) fn check<P: AsRef<Path>>(log_dirs: &[P], metadata_dir: &Path) -> Resu
     Ok(())
 }
 
-/// Never takes what cannot be looked at for missing.
+/// Never takes what cannot be looked at for missing, nor what a link leads to that is not there.
 fn exists(path: &Path) -> Result<bool, String> {
     match path.try_exists() {
+        Ok(false) if path.is_symlink() => {
+            Err(format!("{} is a link to what is not there", path.display()))
+        }
         // A log directory below a file: taking it into use will say so.
         Err(error) if error.kind() == io::ErrorKind::NotADirectory => Ok(false),
         known => known.map_err(|error| format!("{}: {error}", path.display())),
@@ -78,13 +81,16 @@ fn some_partition(dir: &Path) -> Option<String> {
     let mut entries = std::fs::read_dir(dir).ok()?.filter_map(Result::ok);
     entries.find_map(|entry| {
         let name = entry.file_name().into_string().ok()?;
-        (is_partition_dir(&name) && entry.path().is_dir()).then_some(name)
+        // A link that leads nowhere counts: its disk may not be mounted.
+        let is_dir = entry.path().is_dir() || entry.path().is_symlink();
+        (is_partition_dir(&name) && is_dir).then_some(name)
     })
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::os::unix::fs::symlink;
     use std::path::PathBuf;
 
     use super::*;
@@ -119,6 +125,25 @@ mod tests {
         assert_eq!(checked("used", &["a/__cluster_metadata-0", "a/t-0", "b/t-1"]), Ok(()));
         assert_eq!(checked("new-disk", &["a/__cluster_metadata-0", "b/meta.properties"]), Ok(()));
         assert_eq!(checked("others", &["b/lost+found", "b/notes-1.txt"]), Ok(()));
+    }
+
+    /// The disks that links lead to may not be mounted.
+    #[test]
+    fn links_that_lead_nowhere_are_not_taken_for_missing() {
+        let root = std::env::temp_dir().join(format!("thalweg-place-links-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        let (a, b) = (root.join("a"), root.join("b"));
+        fs::create_dir_all(&a).unwrap();
+        fs::create_dir_all(&b).unwrap();
+        let dirs = [a.clone(), b.clone()];
+        symlink(root.join("away"), a.join("__cluster_metadata-0")).unwrap();
+        let error = check(&dirs, &a).unwrap_err();
+        assert!(error.contains("__cluster_metadata-0 is a link to what is not there"), "{error}");
+        fs::remove_file(a.join("__cluster_metadata-0")).unwrap();
+        symlink(root.join("away"), b.join("t-0")).unwrap();
+        let error = check(&dirs, &a).unwrap_err();
+        assert!(error.contains("/b holds partitions, such as t-0"), "{error}");
+        fs::remove_dir_all(&root).unwrap();
     }
 
     #[test]

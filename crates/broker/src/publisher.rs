@@ -16,6 +16,7 @@ use thalweg_wire::Uuid;
 use crate::broker::Broker;
 use crate::group_settings;
 use crate::internal_topics::InternalTopic;
+use crate::openings::AT_ONCE_MAX;
 use crate::partition::Partition;
 use crate::registration;
 use crate::settings::Settings;
@@ -23,8 +24,9 @@ use crate::topic_settings;
 use crate::topics::{Topic, TopicTable};
 
 impl Broker {
-    /// A new image: what it says is so from now on. On a thread that may wait.
-    pub(crate) fn publish(self: &Arc<Self>, update: Update) {
+    /// A new image: what it says is so from now on. On a thread that may wait. Gives the topics with partitions whose
+    /// logs are opened later.
+    pub(crate) fn publish(self: &Arc<Self>, update: Update) -> BTreeSet<Uuid> {
         let _publishing = self.publishing.lock();
         let Update { old, new, changes } = update;
         let (image, changes) = (Arc::new(new), Arc::new(changes));
@@ -57,6 +59,7 @@ impl Broker {
             }
         }
         if !local.deleted.is_empty() {
+            self.openings.cancel(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
             // Those of topics that are still there have moved to other brokers.
             for (id, _, index) in &local.deleted {
                 self.fetchers.remove(*id, *index);
@@ -72,11 +75,24 @@ impl Broker {
                 tracing::error!(%error, "partitions could not be deleted");
             }
         }
+        let (mut opened, mut put_off) = (0, BTreeSet::new());
         for id in changes.partitions.keys() {
-            if let Some(topic) = image.topics.by_id(*id) {
-                let is_new = |index| old.topics.partition(topic.id, index).is_none();
-                table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
-            }
+            let Some(topic) = image.topics.by_id(*id) else { continue };
+            let open = |request: &CreateRequest<'_>| {
+                let index = request.partition;
+                if self.openings.is_waiting(*id, index) {
+                    return None;
+                }
+                let is_new = old.topics.partition(*id, index).is_none();
+                if opened == AT_ONCE_MAX {
+                    self.openings.note(*id, index, is_new);
+                    put_off.insert(*id);
+                    return None;
+                }
+                opened += 1;
+                Some(self.open_log(&CreateRequest { is_new, ..request.clone() }))
+            };
+            table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
         }
         let topic_configs: Vec<Arc<Topic>> = if broker_configs {
             table.iter().cloned().collect()
@@ -118,38 +134,25 @@ impl Broker {
                 internal.elected(self, partition);
             }
         }
+        put_off
     }
 
-    /// Tries again to open what could not be opened for lack of descriptors or memory. On a thread
-    /// that may wait.
-    pub(crate) fn open_missing(self: &Arc<Self>) {
-        let _publishing = self.publishing.lock();
-        let image = self.shared.image.load_full();
+    /// Tries again to open what could not be opened for lack of descriptors or memory.
+    pub(crate) fn open_missing(&self) {
         let unopened = std::mem::take(&mut *self.unopened.lock());
-        let mut table = TopicTable::clone(&self.topics.load());
-        let ids: Vec<Uuid> = unopened.keys().copied().collect();
-        for (id, new) in unopened {
-            let Some(topic) = image.topics.by_id(id) else { continue };
-            let is_new = |index| new.contains(&index);
-            table.insert(Arc::new(self.build_topic(&table, is_new, &image, topic)));
+        for (id, indexes) in unopened {
+            indexes.into_iter().for_each(|(index, is_new)| self.openings.note(id, index, is_new));
         }
-        self.topics.store(Arc::new(table));
-        let table = self.topics();
-        let opened = ids.iter().filter_map(|id| table.by_id(*id));
-        let led: Vec<(Uuid, i32)> = opened
-            .flat_map(|topic| topic.partitions().map(|partition| (topic.id, partition)))
-            .filter(|(_, partition)| partition.leader().is_local)
-            .map(|(id, partition)| (id, partition.index))
-            .collect();
-        drop(table);
-        self.tell_fetches(&image, &led, led.iter().map(|(id, _)| *id).collect());
-        self.follow(ids);
-        self.begin_coordinators();
     }
 
     /// Tells fetches that wait that an image is in force, followers that this broker leads `elected`, and consumers of
     /// the topics `moved` that it leads some of their partitions that others led before.
-    fn tell_fetches(&self, image: &MetadataImage, elected: &[(Uuid, i32)], moved: BTreeSet<Uuid>) {
+    pub(crate) fn tell_fetches(
+        &self,
+        image: &MetadataImage,
+        elected: &[(Uuid, i32)],
+        moved: BTreeSet<Uuid>,
+    ) {
         self.shared.published.notify_waiters();
         let elected = elected.iter();
         let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
@@ -176,7 +179,10 @@ impl Broker {
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
-            table.insert(Arc::new(self.build_topic(&table, |_| false, &image, topic)));
+            let open = |request: &CreateRequest<'_>| {
+                Some(self.open_log(&CreateRequest { is_new: false, ..request.clone() }))
+            };
+            table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
         }
         self.topics.store(Arc::new(table));
         self.follow(image.topics.iter().map(|topic| topic.id));
@@ -198,7 +204,7 @@ impl Broker {
     }
 
     /// Tells the coordinators of all partitions that are theirs; they know which of them are news.
-    fn begin_coordinators(&self) {
+    pub(crate) fn begin_coordinators(&self) {
         let table = self.topics();
         for internal in InternalTopic::ALL {
             for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
@@ -249,12 +255,12 @@ impl Broker {
         partition.resign(led_elsewhere);
     }
 
-    /// A topic as the image says it is, with the logs it already has and new ones where it has none.
-    /// Partitions that `is_new` names are made; the logs of the others have to be found.
-    fn build_topic(
+    /// A topic as the image says it is, with the logs it already has, and with those that `open` gives where it has
+    /// none.
+    pub(crate) fn build_topic(
         &self,
         table: &TopicTable,
-        is_new: impl Fn(i32) -> bool,
+        mut open: impl FnMut(&CreateRequest<'_>) -> Option<Result<Arc<Log>, CreateError>>,
         image: &MetadataImage,
         topic: &TopicImage,
     ) -> Topic {
@@ -284,11 +290,10 @@ impl Broker {
                 None => {
                     let request = CreateRequest {
                         dir: partition.directory(self.node_id).filter(|id| !id.is_reserved()),
-                        is_new: is_new(index),
                         ..CreateRequest::new(&name, index, topic.id)
                     };
-                    match self.logs.create(&request, self.clock.wall_ms()) {
-                        Ok(log) => {
+                    match open(&request) {
+                        Some(Ok(log)) => {
                             let wanted = request.dir;
                             elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
                             log.configure(
@@ -305,21 +310,17 @@ impl Broker {
                             partition.listen_to_log();
                             Some(partition)
                         }
-                        Err(error) => {
+                        Some(Err(error)) => {
                             tracing::error!(topic = %name, partition = index, %error,
                                 "a partition cannot be served");
-                            if let CreateError::Storage(failure) = error {
-                                offline.push(index);
-                                if failure.is_retriable {
-                                    let mut unopened = self.unopened.lock();
-                                    let new = unopened.entry(topic.id).or_default();
-                                    if request.is_new {
-                                        new.insert(index);
-                                    }
-                                    drop(unopened);
-                                    self.unopened_added.notify_one();
-                                }
-                            }
+                            offline
+                                .extend(matches!(error, CreateError::Storage(_)).then_some(index));
+                            None
+                        }
+                        // It is opened later.
+                        None => {
+                            let was_offline = before.is_some_and(|before| before.is_offline(index));
+                            offline.extend(was_offline.then_some(index));
                             None
                         }
                     }

@@ -1,6 +1,6 @@
 //! Starting and stopping: directories, metadata, registration, listeners, housekeeping.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -32,6 +32,7 @@ use crate::kraft::{
 };
 use crate::loggers::LogLevels;
 use crate::membership::{self, Cluster, Life, Publication};
+use crate::net::hosts;
 use crate::net::listener::{self, BoundSocket, Listener, SocketOptions};
 use crate::random::Random;
 use crate::registration;
@@ -149,6 +150,8 @@ impl RunningBroker {
         }
         broker.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
+            // No log is opened any more.
+            broker.openings.stop();
             let now = broker.clock.wall_ms();
             let epoch = broker.epoch();
             if let Controller::Embedded(controller) = &broker.controller {
@@ -541,7 +544,8 @@ pub(crate) fn controller_listener(
     listeners: &[Arc<Listener>],
 ) -> (String, String, u16) {
     if let Some(endpoint) = config.advertised_controller_listeners().first() {
-        let host = endpoint.host.clone().unwrap_or_else(|| "localhost".into());
+        let host = endpoint.host.clone().filter(|host| !hosts::is_wildcard(host));
+        let host = host.unwrap_or_else(hosts::canonical_name);
         return (endpoint.listener.clone(), host, endpoint.port);
     }
     let name =
@@ -582,18 +586,13 @@ pub(crate) fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
     };
     let mut bound = Vec::new();
     for endpoint in config.broker_listeners() {
-        let host = endpoint.host.as_deref().unwrap_or("0.0.0.0");
+        let host = endpoint.host.as_deref().unwrap_or_default();
         let failed = |error| StartError::Listen {
             listener: endpoint.listener.clone(),
             address: format!("{host}:{}", endpoint.port),
             error,
         };
-        let address = (host, endpoint.port)
-            .to_socket_addrs()
-            .map_err(failed)?
-            .next()
-            .ok_or_else(|| failed(std::io::ErrorKind::AddrNotAvailable.into()))?;
-        let socket = listener::bind(address, options).map_err(failed)?;
+        let socket = listener::bind(host, endpoint.port, options).map_err(failed)?;
         let local = socket.local_addr().map_err(failed)?;
         let (advertised_host, advertised_port) = advertised(config, endpoint, local.port());
         bound.push((
@@ -612,20 +611,71 @@ pub(crate) fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
     Ok(bound)
 }
 
-/// Where clients are told to come for a listener. Port 0 lets the system choose; clients are told what it chose.
+/// Where clients are told to come for a listener. Port 0 lets the system choose; clients are told what it chose. A host
+/// that is empty, or no address to connect to, becomes this machine's canonical name, as in Kafka.
 pub(crate) fn advertised(config: &BrokerConfig, endpoint: &Endpoint, chosen: u16) -> (String, u16) {
     let advertised = config.advertised_listeners().iter().find(|a| a.listener == endpoint.listener);
-    let host = advertised
-        .and_then(|a| a.host.clone())
-        .or_else(|| endpoint.host.clone())
-        .unwrap_or_else(host_name);
+    let host = advertised.map_or(&endpoint.host, |a| &a.host).as_deref().unwrap_or_default();
+    let host = match hosts::is_wildcard(host) {
+        true => hosts::canonical_name(),
+        false => host.to_owned(),
+    };
     let port = advertised.map(|a| a.port).filter(|port| *port != 0).unwrap_or(chosen);
     (host, port)
 }
 
-fn host_name() -> String {
-    rustix::system::uname().nodename().to_str().unwrap_or("localhost").to_owned()
-}
-
 /// How long a stop may take before it is cut short.
 pub const STOP_TIMEOUT: Duration = Duration::from_secs(300);
+
+#[cfg(test)]
+mod tests {
+    use thalweg_metadata::config::broker::Mode;
+
+    use super::*;
+
+    /// The host that clients are sent for a configuration's only listener.
+    fn advertised_host(configs: &[(&str, &str)]) -> String {
+        let props =
+            configs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        let config = BrokerConfig::new(props, Mode::Embedded).unwrap();
+        let listeners = config.broker_listeners();
+        advertised(&config, listeners[0], 9092).0
+    }
+
+    #[test]
+    fn an_advertised_host_that_is_missing_is_the_canonical_name() {
+        let canonical = hosts::canonical_name();
+        for (listeners, advertised) in [
+            ("PLAINTEXT://:9092", None),
+            ("PLAINTEXT://:9092", Some("PLAINTEXT://:9093")),
+            ("PLAINTEXT://0.0.0.0:9092", Some("PLAINTEXT://:9093")),
+            ("PLAINTEXT://10.0.0.7:9092", Some("PLAINTEXT://:9093")),
+            ("PLAINTEXT://[::]:9092", None),
+        ] {
+            let mut configs = vec![("listeners", listeners)];
+            configs.extend(advertised.map(|value| ("advertised.listeners", value)));
+            assert_eq!(advertised_host(&configs), canonical, "{configs:?}");
+        }
+        let named = [
+            ("listeners", "PLAINTEXT://0.0.0.0:9092"),
+            ("advertised.listeners", "PLAINTEXT://broker.example:9092"),
+        ];
+        assert_eq!(advertised_host(&named), "broker.example");
+        assert_eq!(advertised_host(&[("listeners", "PLAINTEXT://localhost:9092")]), "localhost");
+    }
+
+    #[test]
+    fn a_controller_without_a_host_has_the_canonical_name() {
+        let configs = [
+            ("listeners", "PLAINTEXT://localhost:9092,CONTROLLER://:9093"),
+            ("process.roles", "broker,controller"),
+            ("node.id", "1"),
+            ("controller.listener.names", "CONTROLLER"),
+            ("controller.quorum.bootstrap.servers", "localhost:9093"),
+        ];
+        let props = configs.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let config = BrokerConfig::new(props.into_iter().collect(), Mode::Embedded).unwrap();
+        let (_, host, port) = controller_listener(&config, &[]);
+        assert_eq!((host, port), (hosts::canonical_name(), 9093));
+    }
+}

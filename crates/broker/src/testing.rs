@@ -105,7 +105,8 @@ impl Node {
         let broker = Arc::clone(self.broker());
         let published =
             tokio::task::spawn_blocking(move || broker.publish(Update { old, new, changes }));
-        soon("the metadata in force", published).await.unwrap();
+        let put_off = soon("the metadata in force", published).await.unwrap();
+        soon("the logs of new partitions", self.broker().openings.wait(&put_off)).await;
     }
 
     /// Directories of replicas: this node's is the one with that number.
@@ -115,9 +116,14 @@ impl Node {
         replicas.iter().map(of).collect()
     }
 
+    /// The port of its first listener.
+    pub(crate) fn port(&self) -> u16 {
+        self.running.addresses()[0].1.port()
+    }
+
     /// A connection to it.
     pub(crate) async fn connect(&self) -> Outgoing {
-        let port = self.running.addresses()[0].1.port();
+        let port = self.port();
         let endpoint = Endpoint { host: "127.0.0.1".into(), port };
         let timeouts = Timeouts { connect: WAIT, request: WAIT, answer_max: ANSWER_MAX };
         Outgoing::open(&endpoint, &"test".into(), timeouts).await.unwrap()

@@ -62,7 +62,7 @@ impl Topic {
     pub(crate) fn hosted(&self, index: i32) -> Result<&Arc<Partition>, ErrorCode> {
         self.partition(index).ok_or_else(|| {
             let exists = usize::try_from(index).is_ok_and(|at| at < self.partitions.len());
-            if self.offline.contains(&index) {
+            if self.is_offline(index) {
                 ErrorCode::KAFKA_STORAGE_ERROR
             } else if exists {
                 ErrorCode::NOT_LEADER_OR_FOLLOWER
@@ -70,6 +70,11 @@ impl Topic {
                 ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
             }
         })
+    }
+
+    /// Whether its log could not be opened.
+    pub(crate) fn is_offline(&self, index: i32) -> bool {
+        self.offline.contains(&index)
     }
 
     /// Every partition that lives here.

@@ -1,7 +1,7 @@
 //! `/metrics`, `/healthz` and `/readyz` over HTTP.
 
 use std::convert::Infallible;
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use thalweg_broker::RunningBroker;
+use tokio::net::TcpListener;
 
 /// Connections served at a time; more wait.
 const CONNECTIONS_MAX: usize = 16;
@@ -21,14 +22,9 @@ pub(crate) struct Observer {
     broker: Arc<Mutex<Option<Weak<RunningBroker>>>>,
 }
 
-/// Binds `address`.
-pub(crate) fn bind(address: &str) -> Result<TcpListener, String> {
-    let address = address
-        .to_socket_addrs()
-        .map_err(|e| format!("{address}: {e}"))?
-        .next()
-        .ok_or_else(|| format!("{address}: no such address"))?;
-    TcpListener::bind(address).map_err(|e| format!("{address}: {e}"))
+/// Listens at `address`, on the families that a listener of the broker has.
+pub(crate) fn listen(address: &str) -> Result<TcpListener, String> {
+    thalweg_broker::listen(address).map_err(|error| format!("{address}: {error}"))
 }
 
 impl Observer {
@@ -48,9 +44,7 @@ impl Observer {
 
     /// Serves in the background.
     pub(crate) fn serve(&self, listener: TcpListener) -> std::io::Result<SocketAddr> {
-        listener.set_nonblocking(true)?;
         let address = listener.local_addr()?;
-        let listener = tokio::net::TcpListener::from_std(listener)?;
         let observer = self.clone();
         let slots = Arc::new(tokio::sync::Semaphore::new(CONNECTIONS_MAX));
         tokio::spawn(async move {

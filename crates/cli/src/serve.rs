@@ -133,16 +133,14 @@ fn dry_run(args: &ServeArgs) -> ExitCode {
 }
 
 async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLevels>) -> ExitCode {
-    let signals = signal(SignalKind::terminate())
-        .and_then(|term| Ok((term, signal(SignalKind::interrupt())?)));
-    let (mut terminate, mut interrupt) = match signals {
+    let mut signals = match StopSignals::new() {
         Ok(signals) => signals,
         Err(error) => {
             eprintln!("thalweg serve: signals cannot be heard: {error}");
             return ExitCode::FAILURE;
         }
     };
-    let observed = match args.metrics.as_deref().map(observe::bind) {
+    let observed = match args.metrics.as_deref().map(observe::listen) {
         None => None,
         Some(Ok(listener)) => Some(listener),
         Some(Err(message)) => {
@@ -165,7 +163,7 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
     // A broker that joins a cluster waits for its controllers.
     let started = tokio::select! {
         started = RunningBroker::start_with(config, hooks) => started,
-        () = hear(&mut terminate, &mut interrupt) => {
+        () = signals.recv() => {
             tracing::warn!("stopped before it had started");
             return ExitCode::from(3);
         }
@@ -183,7 +181,7 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
     announce(&broker, metrics_address);
 
     let failed = tokio::select! {
-        () = hear(&mut terminate, &mut interrupt) => None,
+        () = signals.recv() => None,
         reason = broker.failed() => Some(reason),
     };
     observer.stopping();
@@ -194,7 +192,7 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
     let clean = tokio::select! {
         stopped = tokio::time::timeout(STOP_TIMEOUT, broker.shut_down()) => stopped.is_ok(),
         // A second signal means now.
-        () = hear(&mut terminate, &mut interrupt) => false,
+        () = signals.recv() => false,
     };
     if !clean {
         tracing::warn!("stopped before everything was on the disk; the next start checks the logs");
@@ -203,11 +201,49 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
     if failed.is_some() { ExitCode::FAILURE } else { ExitCode::SUCCESS }
 }
 
-async fn hear(terminate: &mut Signal, interrupt: &mut Signal) {
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
+/// The signals that stop the broker: those at which Java runs its shutdown hooks.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+    /// Of a terminal that goes away; not where the process was started to outlive it (`nohup`), as in Java.
+    hangup: Option<Signal>,
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<StopSignals> {
+        let hangup = match ignores_hangup() {
+            true => None,
+            false => Some(signal(SignalKind::hangup())?),
+        };
+        Ok(StopSignals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup,
+        })
     }
+
+    /// Waits for the next one.
+    async fn recv(&mut self) {
+        let hangup = async {
+            match &mut self.hangup {
+                Some(hangup) => hangup.recv().await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+            _ = hangup => {}
+        }
+    }
+}
+
+/// Whether this process was started with SIGHUP ignored.
+fn ignores_hangup() -> bool {
+    // One bit for each signal, the lowest one for SIGHUP.
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    ignored.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).is_some_and(|it| it & 1 != 0)
 }
 
 /// The one line on stdout that scripts wait for.
@@ -288,6 +324,8 @@ fn log_to_stderr(args: &ServeArgs) -> Arc<dyn LogLevels> {
     let (filter, levels) = Levels::new(args.log_level);
     let filtered = tracing_subscriber::registry().with(filter);
     let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+    // A line that cannot be written is lost: to say so on stderr panics when its terminal is gone.
+    let lines = lines.log_internal_errors(false);
     match args.log_format {
         LogFormat::Text => {
             let is_terminal = std::io::IsTerminal::is_terminal(&std::io::stderr());

@@ -178,8 +178,11 @@ impl LogManager {
     ) -> Result<Arc<Log>, CreateError> {
         dir.check()?;
         let path = dir.path().join(name);
-        let was_there = dir.guard("look at", &path, dir.disk.len(&path))?.is_some();
-        let opened = self.open_at(dir, &path, opening.0, topic_id);
+        let was_there = dir.guard("look at", &path, dir.disk.has_name(&path))?;
+        let mut input = opening.0;
+        // The start has not seen it, so nothing is known of how it was closed.
+        input.clean &= !was_there;
+        let opened = self.open_at(dir, &path, input, topic_id);
         if opened.is_err() && !was_there {
             // Nothing was ever appended to it. This may fail too, for the same reason: then the next
             // attempt, or the next start, finds a partition without a topic id.

@@ -313,11 +313,14 @@ impl Disk {
     }
 
     /// Removes a directory with everything in it, if it is there.
+    ///
+    /// A link goes with everything in the directory that it leads to. Kafka deletes the segments of such a partition
+    /// and leaves its small files. The emptied directory stays, because it may be a mount point.
     pub fn remove_dir_all(&self, path: &Path) -> io::Result<()> {
         opening(self.inject(DiskOp::Remove, path, 0))?;
         // Where it fails, part of it is gone.
         let removed = self.change(
-            || Ok(std::fs::remove_dir_all(path)),
+            || Ok(remove_tree(path)),
             |record, _| record.changed(Change::TreeRemoved { path }),
         )?;
         match opening(removed) {
@@ -346,7 +349,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Name and length of every file in a directory, and names of the directories, unsorted.
+    /// Names of the files and directories in a directory, unsorted. Links are followed, as Kafka follows them.
     pub fn list(&self, path: &Path) -> io::Result<Vec<DirEntry>> {
         opening(self.inject(DiskOp::List, path, 0))?;
         let mut entries = Vec::new();
@@ -354,10 +357,27 @@ impl Disk {
             let entry = entry?;
             // A name that is not UTF-8 is none of ours.
             let Ok(name) = entry.file_name().into_string() else { continue };
-            let is_dir = entry.file_type()?.is_dir();
-            entries.push(DirEntry { name, is_dir });
+            let kind = entry.file_type()?;
+            let (is_dir, broken) = match kind.is_symlink() {
+                true => match opening(std::fs::metadata(entry.path())) {
+                    Ok(target) => (target.is_dir(), None),
+                    Err(error) if is_exhausted(&error) => return Err(error),
+                    Err(error) => (false, Some(error)),
+                },
+                false => (kind.is_dir(), None),
+            };
+            entries.push(DirEntry { name, is_dir, broken });
         }
         Ok(entries)
+    }
+
+    /// Whether a directory has this name in it, be it of a link that leads nowhere.
+    pub(crate) fn has_name(&self, path: &Path) -> io::Result<bool> {
+        match std::fs::symlink_metadata(path) {
+            Ok(_) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
     }
 
     pub(crate) fn len(&self, path: &Path) -> io::Result<Option<u64>> {
@@ -374,8 +394,46 @@ impl Disk {
 pub struct DirEntry {
     /// Its name.
     pub name: String,
-    /// Whether it is a directory.
+    /// Whether it is a directory, or a link to one.
     pub is_dir: bool,
+    /// Why a link cannot be followed, if so. It may lead to a disk that is not mounted.
+    pub broken: Option<io::Error>,
+}
+
+impl DirEntry {
+    /// Whether it is a directory. A link that cannot be followed is an error: what it leads to is not known, and must
+    /// not be taken for missing.
+    pub(crate) fn is_partition(&self) -> io::Result<bool> {
+        match &self.broken {
+            Some(error) => {
+                let reason = format!("{} is a link that cannot be followed: {error}", self.name);
+                Err(io::Error::new(error.kind(), reason))
+            }
+            None => Ok(self.is_dir),
+        }
+    }
+}
+
+fn remove_tree(path: &Path) -> io::Result<()> {
+    if !std::fs::symlink_metadata(path)?.is_symlink() {
+        return std::fs::remove_dir_all(path);
+    }
+    match std::fs::read_dir(path) {
+        Ok(entries) => {
+            for entry in entries {
+                let entry = entry?;
+                match entry.file_type()?.is_dir() {
+                    true => std::fs::remove_dir_all(entry.path())?,
+                    false => std::fs::remove_file(entry.path())?,
+                }
+            }
+        }
+        // It leads nowhere, or to a file.
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {}
+        Err(error) => return Err(error),
+    }
+    std::fs::remove_file(path)
 }
 
 /// A file held open. Reads and writes carry their position; there is no cursor.

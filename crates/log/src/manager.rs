@@ -333,11 +333,18 @@ impl LogManager {
         };
         let mut partitions = Vec::new();
         for entry in try_io!(dir.disk.list(dir.path())) {
-            if !entry.is_dir {
+            let path = dir.path().join(&entry.name);
+            let name = names::parse_dir(&entry.name);
+            let is_partition = match &name {
+                DirName::Partition(..) | DirName::Future(..) => try_io!(entry.is_partition()),
+                // The name alone is left of it, if so.
+                DirName::Delete => entry.is_dir || entry.broken.is_some(),
+                DirName::Stray | DirName::Other => entry.is_dir,
+            };
+            if !is_partition {
                 continue;
             }
-            let path = dir.path().join(&entry.name);
-            match names::parse_dir(&entry.name) {
+            match name {
                 DirName::Partition(topic, _) if topic == CLUSTER_METADATA_TOPIC => {}
                 DirName::Partition(topic, partition) => {
                     partitions.push((topic, partition, false, path));

@@ -319,7 +319,8 @@ impl Segment {
             }
             let checked = index
                 .load(paths, size, head_at)
-                .and_then(|()| self.check_last_time(index, paths, &file));
+                .and_then(|()| self.check_last_time(index, paths, &file))
+                .and_then(|()| self.check_largest_time(index, paths, &file));
             // What was not checked to its end, for want of a descriptor perhaps, is not used.
             index.loaded &= checked.is_ok();
             checked
@@ -365,6 +366,43 @@ impl Segment {
             "no batch with offset {} has timestamp {}",
             max.offset, max.timestamp
         )))
+    }
+
+    /// Whether the last time entry has the segment's largest timestamp, which it gets when the segment or the log is
+    /// closed. Otherwise a look-up by time passes over the records that are later. (Kafka believes such an index.)
+    ///
+    /// Looked at are the batches behind the last offset entry; all batches where there is no time entry.
+    fn check_largest_time(
+        &self,
+        index: &mut SegmentIndex,
+        paths: &IndexPaths<'_>,
+        file: &OpenFile,
+    ) -> Result<(), IndexError> {
+        let largest = index.max_timestamp().timestamp;
+        let entry = match largest {
+            0.. => {
+                let last = Floor::Position(self.size());
+                index.floor_entry(last, paths, Wait::Allowed).map_err(io_error)?
+            }
+            _ => None,
+        };
+        let from = entry.map_or(0, |(_, position)| position);
+        let mut walk = Walk::new(file, from, self.size(), Wait::Allowed);
+        loop {
+            match walk.next() {
+                Ok(Some(head)) if head.max_timestamp > largest => {
+                    index.loaded = false;
+                    return Err(IndexError::Corrupt(format!(
+                        "the batch that ends with offset {} has timestamp {}, the largest one of the index is {largest}",
+                        head.last_offset, head.max_timestamp
+                    )));
+                }
+                Ok(Some(_)) => {}
+                Err(WalkError::Io(error)) => return Err(error.into()),
+                // What is wrong with a batch is found when it is read.
+                Ok(None) | Err(_) => return Ok(()),
+            }
+        }
     }
 
     /// Builds the indexes from the batches' headers.

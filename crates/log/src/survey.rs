@@ -108,8 +108,16 @@ impl DirSurvey {
             self.is_clean = true;
             self.broker_epoch = checkpoint::parse_clean_shutdown(&marker);
         }
-        for entry in entries.into_iter().filter(|entry| entry.is_dir) {
-            match names::parse_dir(&entry.name) {
+        for entry in entries {
+            let name = names::parse_dir(&entry.name);
+            let is_partition = match &name {
+                DirName::Partition(..) | DirName::Future(..) => entry.is_partition()?,
+                DirName::Stray | DirName::Delete | DirName::Other => entry.is_dir,
+            };
+            if !is_partition {
+                continue;
+            }
+            match name {
                 DirName::Partition(topic, _) if topic == CLUSTER_METADATA_TOPIC => {
                     self.has_metadata_log = true;
                 }

@@ -10,6 +10,7 @@ mod cut;
 mod faults;
 mod hanging;
 mod kafka;
+mod links;
 mod manager;
 mod model;
 mod moves;

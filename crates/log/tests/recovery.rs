@@ -270,6 +270,55 @@ fn missing_and_damaged_indexes_are_built_again() {
     }
 }
 
+/// The last entry of a closed segment's time index has the segment's largest timestamp. Without it a look-up by time
+/// passed over the last records of the segment.
+#[test]
+fn a_time_index_without_its_last_entry_is_built_again() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, small());
+    fill(&logs, 109);
+    let bases = logs.get("t", 0).unwrap().segment_base_offsets();
+    logs.shut_down(1, 2_000);
+    drop(logs);
+    let name = |base: i64| format!("t-0/{base:020}.timeindex");
+    let entries = |base: i64| std::fs::metadata(dir.path().join(name(base))).unwrap().len() / 12;
+    assert!(entries(bases[0]) > 1);
+    for which in [0, bases.len() - 1] {
+        for left in [0, entries(bases[which]) - 1] {
+            let copy = TempDir::new();
+            copy_dir(dir.path(), copy.path());
+            let path = copy.path().join(name(bases[which]));
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(left * 12).unwrap();
+            let (logs, report) = open(&copy, small());
+            assert!(report.dirs[0].clean);
+            let log = logs.get("t", 0).unwrap();
+            for timestamp in 10_000..10_109 {
+                let found = log.offset_for_timestamp(timestamp, &PlainRecords).unwrap();
+                assert_eq!(found.map(|it| it.timestamp), Some(timestamp), "{which} {left}");
+            }
+            assert_eq!(logs.metrics().indexes_rebuilt.get(), 1, "{which} {left}");
+        }
+    }
+}
+
+/// Records without timestamps have no entries in the time index, and nothing is missing there.
+#[test]
+fn a_time_index_of_records_without_timestamps_stays_as_it_is() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, small());
+    let log = create(&logs, "t");
+    for _ in 0..30 {
+        append(&log, BatchSpec::new(0, 1).timestamp(-1));
+    }
+    logs.shut_down(1, 2_000);
+    drop((log, logs));
+    let (logs, _) = open(&dir, small());
+    let log = logs.get("t", 0).unwrap();
+    assert_eq!(log.offset_for_timestamp(10_000, &PlainRecords).unwrap(), None);
+    assert_eq!(logs.metrics().indexes_rebuilt.get(), 0);
+}
+
 #[test]
 fn producers_survive_in_snapshots_and_in_the_log() {
     let dir = TempDir::new();

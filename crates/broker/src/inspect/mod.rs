@@ -21,6 +21,7 @@ use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
 use crate::membership::{self, Cluster};
+use crate::net::hosts;
 use crate::start;
 
 pub use cluster::Reassignment;
@@ -303,7 +304,11 @@ fn listeners(config: &BrokerConfig) -> Vec<ListenerState> {
         ListenerState {
             name: endpoint.listener.clone(),
             protocol: endpoint.protocol.name(),
-            listens: format!("{}:{}", endpoint.host.as_deref().unwrap_or("0.0.0.0"), endpoint.port),
+            listens: match endpoint.host.as_deref().unwrap_or_default() {
+                host if hosts::is_wildcard(host) => format!("[::]:{}", endpoint.port),
+                host if host.contains(':') => format!("[{host}]:{}", endpoint.port),
+                host => format!("{host}:{}", endpoint.port),
+            },
             advertised: format!("{host}:{port}"),
         }
     });

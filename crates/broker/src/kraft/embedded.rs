@@ -4,11 +4,13 @@
 //! Checkpoints are written beside decisions: the controller's lock is held to see what is due and to
 //! note what was done, never while the disk is waited for.
 
+use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use thalweg_metadata::controller::{Context, ControllerRequest, HeartbeatState, RequestContext};
 use thalweg_metadata::image::{Loader, MetadataImage};
+use thalweg_wire::Uuid;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use tokio::sync::Mutex;
 
@@ -86,7 +88,14 @@ impl EmbeddedController {
             let controller = self.clone();
             tokio::task::spawn_blocking(move || controller.checkpoint(&broker));
         }
-        decided
+        let Decided { answer, put_off } = decided?;
+        // What was made is served when the client is answered; other decisions are made meanwhile.
+        let mut shutdown = broker.shutdown.subscribe();
+        tokio::select! {
+            () = broker.openings.wait(&put_off) => {}
+            _ = shutdown.wait_for(|stop| *stop) => {}
+        }
+        Ok(answer)
     }
 
     /// The same in the newest version, on a thread that may wait.
@@ -96,7 +105,9 @@ impl EmbeddedController {
         request: &R,
     ) -> Result<R::Response, ControllerError> {
         let mut state = self.state.blocking_lock();
-        apply(&mut state, broker, |image| decide(broker, image, request, R::MAX_VERSION))
+        let decided =
+            apply(&mut state, broker, |image| decide(broker, image, request, R::MAX_VERSION));
+        decided.map(|decided| decided.answer)
     }
 
     /// What a new log begins with. On a thread that may wait.
@@ -105,7 +116,7 @@ impl EmbeddedController {
         broker: &Arc<Broker>,
         records: Vec<MetadataRecord>,
     ) -> Result<(), ControllerError> {
-        apply(&mut self.state.blocking_lock(), broker, |_| (records, ()))
+        apply(&mut self.state.blocking_lock(), broker, |_| (records, ())).map(|_| ())
     }
 
     /// The broker goes: nobody leads its partitions until it is back. On a thread that may wait.
@@ -113,6 +124,7 @@ impl EmbeddedController {
         apply(&mut self.state.blocking_lock(), broker, |image| {
             (registration::leave(image, broker.node_id), ())
         })
+        .map(|_| ())
     }
 
     /// The start is over: what it decided is flushed. On a thread that may wait.
@@ -214,12 +226,19 @@ fn decide<R: ControllerRequest>(
     (decision.records, decision.response)
 }
 
+/// A decision that is in force.
+struct Decided<T> {
+    answer: T,
+    /// Topics with partitions whose logs are opened later.
+    put_off: BTreeSet<Uuid>,
+}
+
 /// Has a decision made on the newest image, writes the records, and applies them to the broker.
 fn apply<T>(
     state: &mut State,
     broker: &Arc<Broker>,
     decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T),
-) -> Result<T, ControllerError> {
+) -> Result<Decided<T>, ControllerError> {
     if let Some(reason) = &state.failed {
         return Err(ControllerError::Failed(reason.clone()));
     }
@@ -229,13 +248,14 @@ fn apply<T>(
     // image that did not take effect. Nobody may go on with that, and a start does it all again.
     let committed = catch_unwind(AssertUnwindSafe(|| {
         let updates = state.log.commit(records, &mut state.loader, now)?;
+        let mut put_off = BTreeSet::new();
         for update in updates {
-            broker.publish(update);
+            put_off.append(&mut broker.publish(update));
         }
-        Ok::<_, MetadataLogError>(())
+        Ok::<_, MetadataLogError>(put_off)
     }));
     match committed {
-        Ok(Ok(())) => Ok(answer),
+        Ok(Ok(put_off)) => Ok(Decided { answer, put_off }),
         // The log is as it was; who asked may ask again.
         Ok(Err(error)) if error.is_retriable() => {
             tracing::warn!(%error, "a decision could not be written for now");

@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
 
 use super::connection::{self, Requests};
+use super::hosts;
 use super::limits::{Admission, ConnectionLimits};
 use crate::broker::Broker;
 
@@ -58,20 +59,17 @@ impl BoundSocket {
 }
 
 /// Binds a socket.
-pub(crate) fn bind(address: SocketAddr, options: SocketOptions) -> std::io::Result<BoundSocket> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    socket.set_reuseaddr(true)?;
-    // Set before listening: accepted sockets inherit it, and the window scale is agreed with it.
-    if let Some(bytes) = options.receive_buffer {
-        socket.set_recv_buffer_size(bytes)?;
-    }
-    if let Some(bytes) = options.send_buffer {
-        socket.set_send_buffer_size(bytes)?;
-    }
-    socket.bind(address)?;
+pub(crate) fn bind(host: &str, port: u16, options: SocketOptions) -> std::io::Result<BoundSocket> {
+    let socket = hosts::bind(host, port, |socket| {
+        // Set before listening: accepted sockets inherit it, and the window scale is agreed with it.
+        if let Some(bytes) = options.receive_buffer {
+            socket.set_recv_buffer_size(bytes)?;
+        }
+        if let Some(bytes) = options.send_buffer {
+            socket.set_send_buffer_size(bytes)?;
+        }
+        Ok(())
+    })?;
     Ok(BoundSocket { socket, backlog: options.backlog })
 }
 
@@ -90,6 +88,7 @@ pub(crate) async fn accept<R: Requests + 'static>(
         match listening.accept().await {
             Ok((stream, peer)) => {
                 is_failing = false;
+                let peer = hosts::canonical_peer(peer);
                 let Some(socket) = limits.hold() else { continue };
                 if let Err(error) = stream.set_nodelay(true) {
                     tracing::debug!(%peer, %error, "no delay could not be set");

@@ -4,6 +4,7 @@ pub(crate) mod budget;
 pub(crate) mod buffers;
 pub(crate) mod connection;
 pub(crate) mod frame;
+pub(crate) mod hosts;
 pub(crate) mod idle;
 pub(crate) mod limits;
 pub(crate) mod listener;

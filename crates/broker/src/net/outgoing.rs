@@ -17,6 +17,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
+use super::hosts;
+
 /// Largest answer that is read, usually. What is asked for is bounded, but for a single batch that is larger.
 pub(crate) const ANSWER_MAX: usize = 128 << 20;
 
@@ -95,9 +97,9 @@ impl Outgoing {
         client_id: &Arc<str>,
         timeouts: Timeouts,
     ) -> Result<Outgoing, OutgoingError> {
-        let address = (endpoint.host.as_str(), endpoint.port);
         let failed = |error| OutgoingError::Connect { endpoint: endpoint.clone(), error };
-        let stream = TcpStream::connect(address).await.map_err(failed)?;
+        let connected = hosts::connect(&endpoint.host, endpoint.port, timeouts.connect);
+        let stream = connected.await.map_err(failed)?;
         stream.set_nodelay(true).map_err(failed)?;
         let mut opened = Outgoing {
             endpoint: endpoint.clone(),

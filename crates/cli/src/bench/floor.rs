@@ -9,7 +9,7 @@
 use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -74,12 +74,19 @@ struct Log {
     batches: Vec<(i64, u64)>,
 }
 
+/// Listens on the first address of a name that is this machine's; IPv4 first, as brokers do.
+fn listen(address: &str) -> io::Result<TcpListener> {
+    let mut addresses: Vec<_> = address.to_socket_addrs()?.collect();
+    addresses.sort_by_key(SocketAddr::is_ipv6);
+    TcpListener::bind(&addresses[..])
+}
+
 /// Runs until the process is ended.
 pub fn run(args: &FloorArgs) -> Result<Outcome, BenchError> {
     let failed = |what: &str, source| BenchError::Io { what: what.to_owned(), source };
     std::fs::create_dir_all(&args.data)
         .map_err(|source| failed(&format!("creating {}", args.data.display()), source))?;
-    let listener = TcpListener::bind(&args.listen)
+    let listener = listen(&args.listen)
         .map_err(|source| failed(&format!("listening on {}", args.listen), source))?;
     let send_buffer = usize::try_from(args.send_buffer).unwrap_or(0);
     if send_buffer > 0 {

@@ -3,6 +3,7 @@
 mod descriptors;
 mod options;
 mod recovery;
+mod signals;
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
@@ -47,9 +48,15 @@ struct Broker {
 impl Broker {
     /// Starts a broker that may have `descriptors` files open.
     fn start(dir: &Path, descriptors: u64, options: &[&str]) -> Broker {
+        Broker::start_by(&[], dir, descriptors, options)
+    }
+
+    /// The same by a program that becomes the broker.
+    fn start_by(program: &[&str], dir: &Path, descriptors: u64, options: &[&str]) -> Broker {
         let mut child = Command::new("sh")
             .arg("-c")
             .arg(format!("ulimit -n {descriptors}; exec \"$0\" \"$@\""))
+            .args(program)
             .args([THALWEG, "serve", "--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"])
             .args(options)
             .arg("--data")

@@ -21,7 +21,7 @@ mod random;
 mod report;
 mod scenario;
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -46,6 +46,8 @@ use scenario::Director;
 /// Time for a coordinator to be found.
 const TIMEOUT: Duration = Duration::from_secs(60);
 const PAUSE: Duration = Duration::from_millis(50);
+/// Time for one of its addresses to answer.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const CLIENT_ID: &str = "thalweg-bench";
 
 /// Runs the command.
@@ -172,11 +174,16 @@ async fn find_coordinator(cluster: &Cluster, group: &str) -> Result<(i32, String
 
 fn resolve(address: &str) -> Result<SocketAddr, BenchError> {
     let what = || format!("looking up the coordinator's address {address}");
-    let mut found =
-        address.to_socket_addrs().map_err(|source| BenchError::Io { what: what(), source })?;
-    found
-        .next()
-        .ok_or_else(|| BenchError::Io { what: what(), source: std::io::ErrorKind::NotFound.into() })
+    let failed = |source| BenchError::Io { what: what(), source };
+    let mut last = std::io::ErrorKind::NotFound.into();
+    // The members take one address: the first at which somebody listens.
+    for found in address.to_socket_addrs().map_err(failed)? {
+        match TcpStream::connect_timeout(&found, CONNECT_TIMEOUT) {
+            Ok(_) => return Ok(found),
+            Err(error) => last = error,
+        }
+    }
+    Err(failed(last))
 }
 
 /// The run itself; whether the group is empty after it.
