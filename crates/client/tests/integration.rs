@@ -17,6 +17,7 @@ mod offset_commit;
 mod pauses;
 mod producer;
 mod producer_transactions;
+mod recreated;
 mod security;
 mod send_sync;
 mod stream;

@@ -4,8 +4,11 @@
 //! to hear of is held until then, and the other partitions go on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+use thalweg_wire::Uuid;
 
 use super::ConsumerHandle;
 use super::commit::{self, Offsets};
@@ -72,8 +75,16 @@ impl ConsumerHandle {
     pub(crate) async fn commit_each(
         &self,
         offsets: Vec<(TopicPartition, CommittedOffset)>,
+        topic_ids: BTreeMap<Arc<str>, Uuid>,
     ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
-        commit::commit_each(&self.shared, Offsets::named(&self.shared, offsets)).await
+        let offsets = Offsets { topic_ids, ..Offsets::named(&self.shared, offsets) };
+        commit::commit_each(&self.shared, offsets).await
+    }
+
+    /// The id that a topic has in the cluster now, as far as that is known.
+    pub(crate) fn topic_id(&self, topic: &str) -> Option<Uuid> {
+        let metadata = self.shared.cluster.metadata();
+        metadata.topics.get(topic).map(|topic| topic.id).filter(|id| !id.is_zero())
     }
 
     /// Reads one more partition, from a position, or from where the group committed.

@@ -82,7 +82,10 @@ impl CommittableOffset {
     }
 
     /// Says whether the partition is still held.
-    fn acknowledge(mut self) -> bool {
+    pub(in crate::stream) fn acknowledge(mut self) -> bool {
+        if !self.is_of_now() {
+            return self.assignment.is_held();
+        }
         let metadata = self.metadata.take().map(String::from);
         self.assignment.acknowledge(CommittedOffset { position: self.position, metadata })
     }

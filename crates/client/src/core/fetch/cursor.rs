@@ -217,6 +217,30 @@ impl Cursor {
         self.look_up(to);
     }
 
+    /// The topic is another one with the same name: nothing that is known of the old one holds.
+    /// A position is void, and `reset` decides; a lookup that is still to come stays.
+    pub fn recreate(&mut self, topic_id: Uuid, reset: OffsetReset) {
+        self.topic_id = topic_id;
+        self.lead_by(None);
+        self.buffer.clear();
+        self.handed_out = None;
+        (self.high_watermark, self.last_stable_offset, self.log_start_offset) = (-1, -1, -1);
+        self.is_stale = true;
+        if self.parked {
+            // It begins where the group committed when it comes back.
+            return;
+        }
+        match self.phase {
+            Phase::Committed | Phase::Reset(_) => {}
+            Phase::Fetching | Phase::Failed(_) if reset == OffsetReset::None => {
+                self.is_placed = false;
+                self.before_take.0 = 0;
+                self.fail(PartitionErrorKind::TopicRecreated);
+            }
+            Phase::Fetching | Phase::Failed(_) => self.look_up(reset),
+        }
+    }
+
     /// As [`Self::reset`], but what is buffered is used if the lookup leads there.
     pub fn look_up(&mut self, to: OffsetReset) {
         self.is_placed = false;
@@ -331,7 +355,8 @@ impl Cursor {
         if self.before_take.0 != number {
             self.before_take = (number, self.position);
         }
-        let next = self.buffer.next(&self.partition, &mut self.position, max, decoding)?;
+        let of = (&self.partition, self.topic_id);
+        let next = self.buffer.next(of, &mut self.position, max, decoding)?;
         if let Next::Chunk { chunk, end } = &next {
             self.note_handed_out(*end, || chunk.first_offset());
         }

@@ -116,7 +116,8 @@ impl Hub {
     }
 
     async fn commit_once(&self) -> Result<(), Error> {
-        let assignments = std::mem::take(&mut self.lock().dirty);
+        let mut assignments = std::mem::take(&mut self.lock().dirty);
+        assignments.retain(|assignment| !self.forgets_former_topic(assignment));
         let mut dirty = Dirty { hub: self, assignments };
         let offsets: Vec<_> =
             dirty.assignments.iter().map(|assignment| assignment.to_commit()).collect();
@@ -128,18 +129,39 @@ impl Hub {
                 Some((assignment.partition.clone(), offset.clone()?))
             })
             .collect();
-        let refusals = match wanted.is_empty() {
+        let topic_ids = dirty.assignments.iter().filter_map(|assignment| {
+            let id = assignment.topic_id().filter(|id| !id.is_zero())?;
+            Some((Arc::clone(&assignment.partition.topic), id))
+        });
+        let topic_ids = topic_ids.collect();
+        let mut refusals = match wanted.is_empty() {
             true => BTreeMap::new(),
-            false => self.handle.commit_each(wanted).await?,
+            false => self.handle.commit_each(wanted, topic_ids).await?,
         };
         let mut offsets = offsets.into_iter();
         dirty.assignments.retain(|assignment| {
             let offset = offsets.next().flatten();
+            if refusals.contains_key(&assignment.partition) && self.forgets_former_topic(assignment)
+            {
+                refusals.remove(&assignment.partition);
+                return false;
+            }
             // What was refused is tried again with the next; the others do not suffer from it.
             refusals.contains_key(&assignment.partition)
                 || assignment.note_committed(offset.as_ref())
         });
         refusals.into_values().next().map_or(Ok(()), Err)
+    }
+
+    /// Whether what was acknowledged of a partition is of a topic that was created again since, and
+    /// is forgotten by this.
+    fn forgets_former_topic(&self, assignment: &AssignedPartition) -> bool {
+        let now = self.handle.topic_id(&assignment.partition.topic);
+        let is_former = assignment.is_of_former_topic(now);
+        if is_former {
+            assignment.forget_former_topic();
+        }
+        is_former
     }
 
     /// Commits whatever is due, forever.

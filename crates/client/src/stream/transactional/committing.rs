@@ -444,8 +444,13 @@ impl Offsets {
         if let Some(gone) = self.0.values().find(is_gone) {
             return Some(AbortReason::Revoked(of(gone)));
         }
-        // The log went back meanwhile.
-        let past = self.0.values().find(|offset| !offset.is_of_now())?;
+        // The log went back since, or the topic was created again.
+        let is_past = |offset: &&CommittableOffset| {
+            let (assignment, partition) = (offset.assignment(), offset.topic_partition());
+            let now = assignment.hub().and_then(|hub| hub.handle.topic_id(&partition.topic));
+            !offset.is_of_now() || assignment.is_of_former_topic(now)
+        };
+        let past = self.0.values().find(is_past)?;
         Some(AbortReason::Skipped(of(past)))
     }
 
