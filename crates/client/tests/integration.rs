@@ -25,6 +25,7 @@ mod stream_commit;
 mod stream_faults;
 mod stream_kafka;
 mod stream_more;
+mod stream_positions;
 mod stream_transactions;
 mod support;
 mod transactions;

@@ -15,7 +15,7 @@ use super::commit::{self, Offsets};
 use super::listener::Event;
 use crate::backoff;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Chunk, Records};
+use crate::core::fetch::{Chunk, Passed, Records};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -79,6 +79,16 @@ impl ConsumerHandle {
     ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
         let offsets = Offsets { topic_ids, ..Offsets::named(&self.shared, offsets) };
         commit::commit_each(&self.shared, offsets).await
+    }
+
+    /// See [`Passed`].
+    pub(crate) fn passed(&self, partition: &TopicPartition) -> Option<Passed> {
+        self.shared.lock().fetcher.passed(partition)
+    }
+
+    /// Another number whenever a position may have changed.
+    pub(crate) fn moves(&self) -> u64 {
+        self.shared.lock().fetcher.moves()
     }
 
     /// The id that a topic has in the cluster now, as far as that is known.

@@ -17,7 +17,7 @@ use tokio::sync::Notify;
 use super::hub::Hub;
 use crate::consumer::ConsumerHandle;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Chunk, Records, SharedRecord};
+use crate::core::fetch::{Chunk, Passed, Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -65,6 +65,8 @@ struct State {
     topic_id: Uuid,
     acknowledged: Option<CommittedOffset>,
     committed: i64,
+    /// The text beside what is committed.
+    metadata: Option<String>,
     /// The hub knows that there is something to commit.
     is_dirty: bool,
     /// Something that was handed out is in a transaction that was not committed.
@@ -85,6 +87,7 @@ impl AssignedPartition {
                 topic_id: Uuid::ZERO,
                 acknowledged: None,
                 committed: -1,
+                metadata: None,
                 is_dirty: false,
                 has_skipped: false,
                 waker: None,
@@ -283,6 +286,7 @@ impl AssignedPartition {
     fn begin_lap(&self, state: &mut State) {
         state.acknowledged = None;
         state.committed = -1;
+        state.metadata = None;
         self.lap.fetch_add(1, Ordering::SeqCst);
     }
 
@@ -355,6 +359,39 @@ impl AssignedPartition {
         self.acknowledge(CommittedOffset { position, metadata: None })
     }
 
+    /// The partition stands behind offsets that no application sees. If the application is done with
+    /// everything before them, that position is acknowledged; where nothing was handed out yet, only
+    /// with `may_begin`. Says whether there is something to commit by this.
+    pub(super) fn pass(self: &Arc<Self>, passed: Passed, may_begin: bool) -> bool {
+        let mut state = self.lock();
+        let known = state.acknowledged.as_ref();
+        let done = known.map_or(-1, |known| known.position.offset).max(state.committed);
+        let Some(position) = state.passed(passed, done, may_begin) else { return false };
+        let metadata = known.map_or(&state.metadata, |known| &known.metadata).clone();
+        state.acknowledged = Some(CommittedOffset { position, metadata });
+        let is_newly_dirty = !std::mem::replace(&mut state.is_dirty, true);
+        drop(state);
+        if is_newly_dirty && let Some(hub) = self.hub() {
+            hub.note_dirty(self);
+        }
+        true
+    }
+
+    /// As [`Self::pass`], for positions that a transaction commits: the position to commit with, or
+    /// instead of, everything up to `done`.
+    pub(super) fn passed_in_transaction(&self, passed: Passed, done: i64) -> Option<Position> {
+        let state = self.lock();
+        let done = done.max(state.committed);
+        state.passed(passed, done, false).filter(|_| !state.has_skipped)
+    }
+
+    /// Everything up to here is committed, and nothing is in the application's hands: the offset.
+    pub(super) fn all_committed(&self) -> Option<i64> {
+        let state = self.lock();
+        let handed = state.handed?.offset;
+        (state.committed >= handed).then_some(state.committed)
+    }
+
     /// What is to be committed.
     pub(super) fn to_commit(&self) -> Option<CommittedOffset> {
         let state = self.lock();
@@ -366,6 +403,7 @@ impl AssignedPartition {
         let mut state = self.lock();
         if let Some(offset) = offset {
             state.committed = state.committed.max(offset.position.offset);
+            state.metadata.clone_from(&offset.metadata);
             if state.acknowledged.as_ref() == Some(offset) {
                 state.acknowledged = None;
             }
@@ -462,6 +500,21 @@ impl AssignedPartition {
             }
             notified.await;
         }
+    }
+}
+
+impl State {
+    /// The position that was passed, if the application is done with everything before it and it is
+    /// news. `done` is what is acknowledged or committed.
+    fn passed(&self, passed: Passed, done: i64, may_begin: bool) -> Option<Position> {
+        let is_done = match (self.handed, passed.handed_out) {
+            // What was taken may wait to be handed out.
+            (Some(handed), Some(taken)) => handed.offset >= taken && done >= handed.offset,
+            (None, None) => may_begin,
+            _ => false,
+        };
+        let is_news = passed.position.offset > done && self.stash.is_empty();
+        (is_done && is_news && self.phase != Phase::Closed).then_some(passed.position)
     }
 }
 

@@ -12,7 +12,10 @@ use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// Says that a record, and all before it in its partition, are done with. Nothing is committed
-/// unless this is given to a [`Committer`](super::Committer), or [`Self::commit`] is called.
+/// unless this is given to a [`Committer`](super::Committer), or [`Self::commit`] is called; but once
+/// everything that a partition handed out is, so are offsets behind it that no application sees, such
+/// as those of markers of transactions, every
+/// [`ConsumerConfig::auto_commit_interval`](crate::ConsumerConfig::auto_commit_interval).
 ///
 /// A partition that is to be given up waits until each of these was acknowledged or dropped: keep
 /// them no longer than the record is being worked on. Dropping one says that the record is not
@@ -49,6 +52,11 @@ impl CommittableOffset {
     /// What is committed: the next record to read, behind this one.
     pub fn position(&self) -> Position {
         self.position
+    }
+
+    /// Commits a position further on, before which nothing else was handed out.
+    pub(in crate::stream) fn pass_to(&mut self, position: Position) {
+        self.position = position;
     }
 
     /// The text that is committed beside it.

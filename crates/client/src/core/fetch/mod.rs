@@ -49,7 +49,7 @@ pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
 pub(crate) use loan::Loan;
 pub use plan::Planned;
-pub(crate) use positions::Unresolved;
+pub(crate) use positions::{Passed, Unresolved};
 pub(crate) use records::Chunk;
 pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;

@@ -19,7 +19,21 @@ pub struct Unresolved {
     pub topic_id: Uuid,
 }
 
+/// Where a partition stands that has passed offsets which no application sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Passed {
+    /// The offset behind the last record that was handed out, if any was since it was placed.
+    pub handed_out: Option<i64>,
+    /// Where it stands.
+    pub position: Position,
+}
+
 impl Fetcher {
+    /// As [`Passed`]; `None` where every offset before the position was handed out.
+    pub(crate) fn passed(&self, partition: &TopicPartition) -> Option<Passed> {
+        self.cursor(partition)?.passed()
+    }
+
     /// Where a partition stands: the next record that is handed out. `None` until that is known.
     pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
         self.cursor(partition)?.position()
