@@ -112,7 +112,8 @@ pub(crate) async fn look_up(
 type Offsets = [(TopicPartition, CommittedOffset)];
 
 /// Commits offsets; what each partition became, and why those that are missing brought no answer.
-/// `done` hears of each part as soon as its answer is there.
+/// `done` hears of each part as soon as its answer is there. Topics in `topic_ids` go by the id they
+/// have there: the broker refuses an offset of a topic that was created again.
 ///
 /// Where they are more than a coordinator takes at once, their parts are sent one behind the other
 /// without waiting: a commit that is begun later must not be overtaken by a part of this one.
@@ -120,12 +121,12 @@ pub(crate) async fn commit(
     cluster: &Cluster,
     coordinator: i32,
     identity: &Identity,
-    offsets: &Offsets,
+    (topic_ids, offsets): (&BTreeMap<Arc<str>, Uuid>, &Offsets),
     done: impl Fn(&Offsets, &PerPartition<()>),
 ) -> (PerPartition<()>, Option<Error>) {
     let done = &done;
     let committing = parts(&identity.group, offsets).map(|part| async move {
-        let results = commit_part(cluster, coordinator, identity, part).await?;
+        let results = commit_part(cluster, coordinator, identity, topic_ids, part).await?;
         done(part, &results);
         Ok(results)
     });
@@ -176,16 +177,21 @@ async fn commit_part(
     cluster: &Cluster,
     coordinator: i32,
     identity: &Identity,
+    topic_ids: &BTreeMap<Arc<str>, Uuid>,
     offsets: &Offsets,
 ) -> Result<PerPartition<()>, Error> {
     let known = cluster.metadata();
+    let id_of = |topic: &str| match topic_ids.get(topic) {
+        Some(id) => *id,
+        None => id_of(&known, topic),
+    };
     let connection = cluster.broker(coordinator).await?;
     let version = connection.version_of::<OffsetCommitRequest>()?;
     let by_id = version >= 10;
     let mut results = PerPartition::new();
     let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
     for (partition, offset) in offsets {
-        if by_id && id_of(&known, &partition.topic).is_zero() {
+        if by_id && id_of(&partition.topic).is_zero() {
             // A topic that is not there must not keep the others from being committed.
             results.insert(partition.clone(), Err(ErrorCode::UNKNOWN_TOPIC_ID));
             continue;
@@ -206,7 +212,7 @@ async fn commit_part(
         topics: topics
             .into_iter()
             .map(|(name, partitions)| OffsetCommitRequestTopic {
-                topic_id: id_of(&known, name),
+                topic_id: id_of(name),
                 name: name.to_owned(),
                 partitions,
                 ..OffsetCommitRequestTopic::default()
@@ -217,9 +223,18 @@ async fn commit_part(
     if request.topics.is_empty() {
         return Ok(results);
     }
+    let names: Vec<(Uuid, Arc<str>)> =
+        request.topics.iter().map(|topic| (topic.topic_id, topic.name.as_str().into())).collect();
     let response = connection.send(&request).await?;
     for topic in response.topics {
-        let Some(name) = name_of(&known, by_id, topic.topic_id, topic.name) else { continue };
+        // Newer versions go by ids: the names of those that were asked.
+        let name = match by_id {
+            true => {
+                names.iter().find(|(id, _)| *id == topic.topic_id).map(|(_, name)| name.clone())
+            }
+            false => Some(topic.name.into()),
+        };
+        let Some(name) = name else { continue };
         for partition in topic.partitions {
             let result = match partition.error_code {
                 ErrorCode::NONE => Ok(()),

@@ -161,8 +161,11 @@ impl Admin {
                     return answers;
                 }
             };
+            // What the names stand for now.
+            let (ids, ignore) = (BTreeMap::new(), |_: &_, _: &_| {});
+            let wanted = (&ids, &wanted[..]);
             let (results, failed) =
-                coordinator::commit(&self.cluster, coordinator, identity, &wanted, |_, _| {}).await;
+                coordinator::commit(&self.cluster, coordinator, identity, wanted, ignore).await;
             if let Some(error) = failed {
                 let left = known.into_iter().filter(|partition| !results.contains_key(partition));
                 answers.extend(for_all(left, error));

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_wire::{ApiKey, ErrorCode};
+use thalweg_wire::{ApiKey, ErrorCode, Uuid};
 
 use super::ConsumerConfig;
 use super::group::Group;
 use super::shared::Shared;
 use crate::coordinator::{self, CommittedOffset, Identity, PerPartition};
-use crate::core::fetch::PartitionErrorKind;
+use crate::core::fetch::{Fetcher, PartitionErrorKind};
 use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
@@ -23,6 +23,28 @@ pub(super) struct Offsets {
     /// The last loss that whoever names these offsets knows of: what was lost by a later one is
     /// somebody else's, or was, though the member may have come back and may have it again.
     pub known_losses: u64,
+    /// The topics' ids when these offsets were read. An offset of a topic that was created again
+    /// says nothing of the topic that has its name now.
+    pub topic_ids: TopicIds,
+}
+
+/// Ids of topics by name, as far as they are known.
+pub(super) type TopicIds = BTreeMap<Arc<str>, Uuid>;
+
+/// The ids by which the partitions are read here.
+pub(super) fn topic_ids<'a>(
+    fetcher: &Fetcher,
+    partitions: impl IntoIterator<Item = &'a TopicPartition>,
+) -> TopicIds {
+    let mut ids = TopicIds::new();
+    for partition in partitions {
+        if !ids.contains_key(&partition.topic)
+            && let Some(id) = fetcher.topic_id(partition)
+        {
+            ids.insert(Arc::clone(&partition.topic), id);
+        }
+    }
+    ids
 }
 
 impl Offsets {
@@ -31,8 +53,13 @@ impl Offsets {
         shared: &Arc<Shared>,
         offsets: impl IntoIterator<Item = (TopicPartition, CommittedOffset)>,
     ) -> Offsets {
-        let known_losses = shared.with_group(|group, _| group.heard_losses()).unwrap_or_default();
-        Offsets { offsets: offsets.into_iter().collect(), known_losses }
+        let offsets: Vec<_> = offsets.into_iter().collect();
+        let (known_losses, topic_ids) = shared.with(|state| {
+            let known_losses = state.group.as_ref().map_or(0, Group::heard_losses);
+            let partitions = offsets.iter().map(|(partition, _)| partition);
+            (known_losses, topic_ids(&state.fetcher, partitions))
+        });
+        Offsets { offsets, known_losses, topic_ids }
     }
 
     /// As [`Self::named`], without texts beside them.
@@ -55,7 +82,9 @@ pub(super) fn handed_out(shared: &Arc<Shared>) -> Offsets {
             let position = fetcher.position(partition)?;
             Some(((**partition).clone(), CommittedOffset { position, metadata: None }))
         });
-        Offsets { offsets: offsets.collect(), known_losses }
+        let offsets: Vec<_> = offsets.collect();
+        let topic_ids = topic_ids(fetcher, offsets.iter().map(|(partition, _)| partition));
+        Offsets { offsets, known_losses, topic_ids }
     })
 }
 
@@ -99,7 +128,7 @@ pub(super) async fn commit_each(
     shared: &Arc<Shared>,
     offsets: Offsets,
 ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
-    let Offsets { mut offsets, known_losses } = offsets;
+    let Offsets { mut offsets, known_losses, topic_ids } = offsets;
     let mut refusals = BTreeMap::new();
     let number = shared.with_group(|group, _| {
         group.commits += 1;
@@ -127,6 +156,20 @@ pub(super) async fn commit_each(
             let error = refused(&now, ApiKey::OFFSET_COMMIT, of, ErrorCode::ILLEGAL_GENERATION);
             refusals.insert(partition, error);
         }
+        let metadata = shared.cluster.metadata();
+        let is_recreated = |partition: &TopicPartition| {
+            let id = topic_ids.get(&partition.topic);
+            id.is_some_and(|id| metadata.is_recreated(&partition.topic, *id))
+        };
+        offsets.retain(|(partition, _)| {
+            let is_recreated = is_recreated(partition);
+            if is_recreated {
+                let (of, code) = (Some(partition.clone()), ErrorCode::UNKNOWN_TOPIC_ID);
+                let error = refused(&now, ApiKey::OFFSET_COMMIT, of, code);
+                refusals.insert(partition.clone(), error);
+            }
+            !is_recreated
+        });
         if offsets.is_empty() {
             break;
         }
@@ -136,7 +179,7 @@ pub(super) async fn commit_each(
             let error = refused(&now, ApiKey::OFFSET_COMMIT, None, ErrorCode::ILLEGAL_GENERATION);
             return left(error, has_committed, offsets, refusals);
         }
-        let (results, mut failed) = attempt(shared, &now, number, &offsets).await;
+        let (results, mut failed) = attempt(shared, &now, number, &topic_ids, &offsets).await;
         offsets.retain(|(partition, _)| match results.get(partition) {
             Some(Ok(())) => {
                 has_committed = true;
@@ -212,6 +255,7 @@ async fn attempt(
     shared: &Arc<Shared>,
     identity: &Identity,
     number: u64,
+    topic_ids: &TopicIds,
     offsets: &[(TopicPartition, CommittedOffset)],
 ) -> (PerPartition<()>, Option<Error>) {
     let coordinator = async {
@@ -221,7 +265,8 @@ async fn attempt(
     match coordinator.await {
         Ok(coordinator) => {
             let done = |part: &[_], results: &_| note(shared, number, part, results);
-            coordinator::commit(&shared.cluster, coordinator, identity, offsets, done).await
+            let cluster = &shared.cluster;
+            coordinator::commit(cluster, coordinator, identity, (topic_ids, offsets), done).await
         }
         Err(error) => (PerPartition::new(), Some(error)),
     }
@@ -263,6 +308,7 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
         return Ok(true);
     }
     let identity = identity(shared, ApiKey::OFFSET_FETCH)?;
+    let asked_ids = topic_ids(&shared.lock().fetcher, &partitions);
     let looked_up = look_up(shared, &identity, &partitions).await;
     let results = match looked_up {
         Ok(results) => results,
@@ -277,6 +323,13 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
     let mut stale = Vec::new();
     shared.with_group(|group, fetcher| {
         for (partition, result) in results {
+            let asked_id = asked_ids.get(&partition.topic).copied();
+            let id = fetcher.topic_id(&partition);
+            if asked_id.is_some() && id.is_some() && asked_id != id {
+                // The topic was created again since: what was committed for the old one is void.
+                is_known = false;
+                continue;
+            }
             match result {
                 Ok(found) => {
                     let position = found.map(|found| found.position);

@@ -129,6 +129,13 @@ impl Group {
         }
     }
 
+    /// Nothing is known to be committed for a partition: its topic was created again.
+    pub fn forget_committed(&mut self, partition: &TopicPartition) {
+        self.committed.remove(partition);
+        self.committed_by.remove(partition);
+        self.committed_at = None;
+    }
+
     /// How often partitions were lost so far, whether or not the application has heard of it.
     pub fn losses(&self) -> u64 {
         self.losses

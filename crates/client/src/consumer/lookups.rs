@@ -12,10 +12,10 @@ use super::shared::Shared;
 use super::{ConsumerConfig, commit, membership};
 use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::connect_ahead;
-use crate::core::fetch::{OffsetReset, PartitionErrorKind};
+use crate::core::fetch::{OffsetReset, PartitionErrorKind, Unresolved};
 use crate::core::group::{GroupProtocol, SubscribedTopics};
 use crate::core::metadata::Metadata;
-use crate::core::partition::{Position, TopicPartition};
+use crate::core::partition::Position;
 use crate::error::{Error, code_name};
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
 
@@ -306,15 +306,11 @@ async fn resolve(shared: &Arc<Shared>) -> Left {
     if unresolved.is_empty() {
         return Left::Nothing;
     }
-    let reset_of = |partition: &TopicPartition| {
-        let found = unresolved.iter().find(|(known, _)| **known == *partition);
-        found.map_or(OffsetReset::Latest, |(_, reset)| *reset)
-    };
     let wanted = unresolved
         .iter()
-        .map(|(partition, reset)| {
-            let timestamp = if *reset == OffsetReset::Earliest { EARLIEST } else { LATEST };
-            ((**partition).clone(), timestamp)
+        .map(|asked| {
+            let timestamp = if asked.reset == OffsetReset::Earliest { EARLIEST } else { LATEST };
+            ((*asked.partition).clone(), timestamp)
         })
         .collect();
     let found = offsets::look_up(&shared.cluster, wanted, shared.config.isolation_level).await;
@@ -322,9 +318,12 @@ async fn resolve(shared: &Arc<Shared>) -> Left {
     for (partition, found) in found {
         match found {
             Ok(found) => {
-                let reset = reset_of(&partition);
                 let position = Position { offset: found.offset, leader_epoch: found.leader_epoch };
-                shared.with(|state| state.fetcher.resolve(&partition, reset, position));
+                let is_this = |asked: &&Unresolved| *asked.partition == partition;
+                let asked = unresolved.iter().find(is_this);
+                if let Some(asked) = asked {
+                    shared.with(|state| state.fetcher.resolve(asked, position));
+                }
             }
             Err(LookupError::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED)) => {
                 let kind = PartitionErrorKind::Broker(ErrorCode::TOPIC_AUTHORIZATION_FAILED);

@@ -426,13 +426,28 @@ pub(super) async fn commit_acknowledged(
     }
     let offsets = shared.with_group(|group, fetcher| {
         let positions = group.to_commit(fetcher, partitions).into_iter();
-        let offsets = positions
-            .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }));
+        let offsets: Vec<_> = positions
+            .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }))
+            .collect();
+        let partitions = offsets.iter().map(|(partition, _)| partition);
+        let topic_ids = commit::topic_ids(fetcher, partitions);
         // These are of now, whatever the application has heard of.
-        Offsets { offsets: offsets.collect(), known_losses: group.losses() }
+        Offsets { offsets, known_losses: group.losses(), topic_ids }
     });
     let Some(offsets) = offsets.filter(|offsets| !offsets.offsets.is_empty()) else { return true };
-    let failed = commit::commit(shared, offsets).await.err();
+    let topic_ids = offsets.topic_ids.clone();
+    let failed = match commit::commit_each(shared, offsets).await {
+        Ok(mut refusals) => {
+            // Positions in a topic that was created again are worth nothing to anybody.
+            let metadata = shared.cluster.metadata();
+            refusals.retain(|partition, _| {
+                let id = topic_ids.get(&partition.topic);
+                !id.is_some_and(|id| metadata.is_recreated(&partition.topic, *id))
+            });
+            refusals.into_values().next()
+        }
+        Err(error) => Some(error),
+    };
     if let Some(error) = &failed {
         tracing::warn!(%error, "offsets could not be committed");
     }

@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{oneshot, watch};
 
-use super::commit::{self, Offsets};
+use super::commit::{self, Offsets, TopicIds};
 use super::shared::Shared;
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
@@ -54,6 +54,8 @@ struct Next {
     offsets: BTreeMap<TopicPartition, CommittedOffset>,
     /// As [`Offsets::known_losses`].
     known_losses: u64,
+    /// As [`Offsets::topic_ids`].
+    topic_ids: TopicIds,
     waiting: Vec<oneshot::Sender<Result<(), Error>>>,
 }
 
@@ -90,6 +92,13 @@ pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
             next.offsets.retain(|partition, _| !group.is_lost_since(partition, before));
         });
     }
+    // Offsets that were read before a topic was created again are void.
+    for (topic, id) in given.topic_ids {
+        let before = next.topic_ids.insert(Arc::clone(&topic), id);
+        if before.is_some_and(|before| before != id) {
+            next.offsets.retain(|partition, _| partition.topic != topic);
+        }
+    }
     next.offsets.extend(given.offsets);
     next.waiting.retain(|waiting| !waiting.is_closed());
     next.waiting.push(tell);
@@ -103,7 +112,7 @@ pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
 
 async fn run(shared: Arc<Shared>) {
     loop {
-        let Next { offsets, known_losses, waiting } = {
+        let Next { offsets, known_losses, topic_ids, waiting } = {
             let mut next = shared.pending.lock();
             if next.waiting.is_empty() {
                 shared.pending.is_running.send_replace(false);
@@ -111,7 +120,7 @@ async fn run(shared: Arc<Shared>) {
             }
             std::mem::take(&mut *next)
         };
-        let offsets = Offsets { offsets: offsets.into_iter().collect(), known_losses };
+        let offsets = Offsets { offsets: offsets.into_iter().collect(), known_losses, topic_ids };
         let result = commit::commit_given(&shared, offsets).await;
         if let Err(error) = &result {
             tracing::warn!(%error, "offsets could not be committed");

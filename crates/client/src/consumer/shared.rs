@@ -214,7 +214,17 @@ impl Shared {
         let brokers = state.fetcher.take_brokers_to_wake();
         let late = state.fetcher.take_late();
         let wakers = state.fetcher.take_wakers();
+        let recreated = state.fetcher.take_recreated();
+        if let Some(group) = &mut state.group {
+            recreated.iter().for_each(|partition| group.forget_committed(partition));
+        }
         drop(state);
+        for partition in recreated {
+            tracing::warn!(
+                %partition,
+                "the topic was deleted and created again: positions of the old one are void"
+            );
+        }
         for waker in wakers {
             waker.wake();
         }

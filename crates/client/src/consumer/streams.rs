@@ -4,15 +4,18 @@
 //! to hear of is held until then, and the other partitions go on.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
+
+use thalweg_wire::Uuid;
 
 use super::ConsumerHandle;
 use super::commit::{self, Offsets};
 use super::listener::Event;
 use crate::backoff;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Chunk, Records};
+use crate::core::fetch::{Chunk, Passed, Records};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -72,8 +75,26 @@ impl ConsumerHandle {
     pub(crate) async fn commit_each(
         &self,
         offsets: Vec<(TopicPartition, CommittedOffset)>,
+        topic_ids: BTreeMap<Arc<str>, Uuid>,
     ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
-        commit::commit_each(&self.shared, Offsets::named(&self.shared, offsets)).await
+        let offsets = Offsets { topic_ids, ..Offsets::named(&self.shared, offsets) };
+        commit::commit_each(&self.shared, offsets).await
+    }
+
+    /// See [`Passed`].
+    pub(crate) fn passed(&self, partition: &TopicPartition) -> Option<Passed> {
+        self.shared.lock().fetcher.passed(partition)
+    }
+
+    /// Another number whenever a position may have changed.
+    pub(crate) fn moves(&self) -> u64 {
+        self.shared.lock().fetcher.moves()
+    }
+
+    /// The id that a topic has in the cluster now, as far as that is known.
+    pub(crate) fn topic_id(&self, topic: &str) -> Option<Uuid> {
+        let metadata = self.shared.cluster.metadata();
+        metadata.topics.get(topic).map(|topic| topic.id).filter(|id| !id.is_zero())
     }
 
     /// Reads one more partition, from a position, or from where the group committed.

@@ -130,6 +130,12 @@ impl Metadata {
         topic.is_some_and(|topic| topic.partitions.contains_key(&partition.partition))
     }
 
+    /// Whether the topic of this name has another id than this one: it was deleted and created again.
+    pub(crate) fn is_recreated(&self, topic: &str, id: Uuid) -> bool {
+        let now = self.topics.get(topic).map_or(Uuid::ZERO, |topic| topic.id);
+        !id.is_zero() && !now.is_zero() && now != id
+    }
+
     /// Who leads a partition, when that is known.
     pub fn leader(&self, topic: &str, partition: i32) -> Option<Leader> {
         self.topics.get(topic)?.partitions.get(&partition)?.leader

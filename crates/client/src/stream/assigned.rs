@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Waker};
 
+use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
 use super::hub::Hub;
 use crate::consumer::ConsumerHandle;
 use crate::coordinator::CommittedOffset;
-use crate::core::fetch::{Chunk, Records, SharedRecord};
+use crate::core::fetch::{Chunk, Passed, Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -60,8 +61,12 @@ struct State {
     /// To be reported, behind records that came before.
     error: Option<Error>,
     handed: Option<Position>,
+    /// The id of the topic that `handed` is of; zero where it is not known.
+    topic_id: Uuid,
     acknowledged: Option<CommittedOffset>,
     committed: i64,
+    /// The text beside what is committed.
+    metadata: Option<String>,
     /// The hub knows that there is something to commit.
     is_dirty: bool,
     /// Something that was handed out is in a transaction that was not committed.
@@ -79,8 +84,10 @@ impl AssignedPartition {
                 stash: VecDeque::new(),
                 error: None,
                 handed: None,
+                topic_id: Uuid::ZERO,
                 acknowledged: None,
                 committed: -1,
+                metadata: None,
                 is_dirty: false,
                 has_skipped: false,
                 waker: None,
@@ -114,8 +121,9 @@ impl AssignedPartition {
                 return Poll::Ready(None);
             }
             if let Some(stash) = state.stash.front_mut() {
+                let topic_id = stash.topic_id();
                 if let Some((record, behind)) = stash.next() {
-                    self.hand(&mut state, behind, tracks);
+                    self.hand(&mut state, (behind, topic_id), tracks);
                     return Poll::Ready(Some(Ok((record, behind))));
                 }
                 state.stash.pop_front();
@@ -143,10 +151,11 @@ impl AssignedPartition {
         while state.phase == Phase::Open && records.len() < max {
             let wanted = max - records.len();
             if let Some(stash) = state.stash.front_mut() {
+                let topic_id = stash.topic_id();
                 match stash.take(wanted) {
                     Some((chunk, behind)) => {
                         records.push(chunk);
-                        end = Some(behind);
+                        end = Some((behind, topic_id));
                     }
                     None => drop(state.stash.pop_front()),
                 }
@@ -163,9 +172,9 @@ impl AssignedPartition {
             }
         }
         match end {
-            Some(behind) => {
-                self.hand(&mut state, behind, tracks);
-                Poll::Ready(Some(Ok((records, behind))))
+            Some(end) => {
+                self.hand(&mut state, end, tracks);
+                Poll::Ready(Some(Ok((records, end.0))))
             }
             None if state.phase == Phase::Open => Poll::Pending,
             None => Poll::Ready(None),
@@ -213,9 +222,11 @@ impl AssignedPartition {
     /// or when none is handed out any more.
     pub(super) fn next_kept(&self, tracks: bool) -> Option<(SharedRecord, Position)> {
         let mut state = self.lock();
-        match state.stash.front_mut()?.next() {
+        let stash = state.stash.front_mut()?;
+        let topic_id = stash.topic_id();
+        match stash.next() {
             Some((record, behind)) => {
-                self.hand(&mut state, behind, tracks);
+                self.hand(&mut state, (behind, topic_id), tracks);
                 Some((record, behind))
             }
             None => {
@@ -238,8 +249,8 @@ impl AssignedPartition {
         while records.len() < max && used < chunks {
             match state.stash.front_mut().map(|chunk| chunk.take(max - records.len())) {
                 Some(Some((chunk, behind))) => {
+                    end = Some((behind, chunk.topic_id()));
                     records.push(chunk);
-                    end = Some(behind);
                 }
                 Some(None) => {
                     state.stash.pop_front();
@@ -249,24 +260,55 @@ impl AssignedPartition {
                 None => used = chunks,
             }
         }
-        if let Some(behind) = end {
-            self.hand(&mut state, behind, tracks);
+        if let Some(end) = end {
+            self.hand(&mut state, end, tracks);
         }
-        (end.map(|behind| (records, behind)), used)
+        (end.map(|(behind, _)| (records, behind)), used)
     }
 
-    fn hand(&self, state: &mut State, behind: Position, tracks: bool) {
-        if state.handed.is_some_and(|handed| behind.offset <= handed.offset) {
-            // The log went back (KIP-320), or its reader was sent back: what was done with the
-            // records that stood there before says nothing of those that stand there now.
-            state.acknowledged = None;
-            state.committed = -1;
-            self.lap.fetch_add(1, Ordering::SeqCst);
+    fn hand(&self, state: &mut State, (behind, topic_id): (Position, Uuid), tracks: bool) {
+        let goes_back = |handed: Position| {
+            behind.offset <= handed.offset || is_other_topic(state.topic_id, topic_id)
+        };
+        if state.handed.is_some_and(goes_back) {
+            // The log went back (KIP-320), its reader was sent back, or the topic was created again:
+            // what was done with the records that stood there before says nothing of those that
+            // stand there now.
+            self.begin_lap(state);
         }
-        state.handed = Some(behind);
+        (state.handed, state.topic_id) = (Some(behind), topic_id);
         if tracks {
             self.outstanding.fetch_add(1, Ordering::SeqCst);
         }
+    }
+
+    /// What was acknowledged and committed up to here is void.
+    fn begin_lap(&self, state: &mut State) {
+        state.acknowledged = None;
+        state.committed = -1;
+        state.metadata = None;
+        self.lap.fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// The id of the topic that was handed out last; `None` before anything was.
+    pub(super) fn topic_id(&self) -> Option<Uuid> {
+        let state = self.lock();
+        state.handed.map(|_| state.topic_id)
+    }
+
+    /// Whether what was handed out last is of a topic with another id than this one, which its name
+    /// has now.
+    pub(super) fn is_of_former_topic(&self, now: Option<Uuid>) -> bool {
+        now.is_some_and(|now| is_other_topic(self.lock().topic_id, now))
+    }
+
+    /// What was handed out last is of a topic that was created again since: nothing of it is
+    /// committed.
+    pub(super) fn forget_former_topic(&self) {
+        let mut state = self.lock();
+        self.begin_lap(&mut state);
+        state.handed = None;
+        state.is_dirty = false;
     }
 
     /// The application has one thing more in its hands: a copy of what it was handed.
@@ -317,6 +359,39 @@ impl AssignedPartition {
         self.acknowledge(CommittedOffset { position, metadata: None })
     }
 
+    /// The partition stands behind offsets that no application sees. If the application is done with
+    /// everything before them, that position is acknowledged; where nothing was handed out yet, only
+    /// with `may_begin`. Says whether there is something to commit by this.
+    pub(super) fn pass(self: &Arc<Self>, passed: Passed, may_begin: bool) -> bool {
+        let mut state = self.lock();
+        let known = state.acknowledged.as_ref();
+        let done = known.map_or(-1, |known| known.position.offset).max(state.committed);
+        let Some(position) = state.passed(passed, done, may_begin) else { return false };
+        let metadata = known.map_or(&state.metadata, |known| &known.metadata).clone();
+        state.acknowledged = Some(CommittedOffset { position, metadata });
+        let is_newly_dirty = !std::mem::replace(&mut state.is_dirty, true);
+        drop(state);
+        if is_newly_dirty && let Some(hub) = self.hub() {
+            hub.note_dirty(self);
+        }
+        true
+    }
+
+    /// As [`Self::pass`], for positions that a transaction commits: the position to commit with, or
+    /// instead of, everything up to `done`.
+    pub(super) fn passed_in_transaction(&self, passed: Passed, done: i64) -> Option<Position> {
+        let state = self.lock();
+        let done = done.max(state.committed);
+        state.passed(passed, done, false).filter(|_| !state.has_skipped)
+    }
+
+    /// Everything up to here is committed, and nothing is in the application's hands: the offset.
+    pub(super) fn all_committed(&self) -> Option<i64> {
+        let state = self.lock();
+        let handed = state.handed?.offset;
+        (state.committed >= handed).then_some(state.committed)
+    }
+
     /// What is to be committed.
     pub(super) fn to_commit(&self) -> Option<CommittedOffset> {
         let state = self.lock();
@@ -328,6 +403,7 @@ impl AssignedPartition {
         let mut state = self.lock();
         if let Some(offset) = offset {
             state.committed = state.committed.max(offset.position.offset);
+            state.metadata.clone_from(&offset.metadata);
             if state.acknowledged.as_ref() == Some(offset) {
                 state.acknowledged = None;
             }
@@ -427,9 +503,30 @@ impl AssignedPartition {
     }
 }
 
+impl State {
+    /// The position that was passed, if the application is done with everything before it and it is
+    /// news. `done` is what is acknowledged or committed.
+    fn passed(&self, passed: Passed, done: i64, may_begin: bool) -> Option<Position> {
+        let is_done = match (self.handed, passed.handed_out) {
+            // What was taken may wait to be handed out.
+            (Some(handed), Some(taken)) => handed.offset >= taken && done >= handed.offset,
+            (None, None) => may_begin,
+            _ => false,
+        };
+        let is_news = passed.position.offset > done && self.stash.is_empty();
+        (is_done && is_news && self.phase != Phase::Closed).then_some(passed.position)
+    }
+}
+
+/// Whether two ids are of different topics, as far as both are known.
+fn is_other_topic(one: Uuid, other: Uuid) -> bool {
+    !one.is_zero() && !other.is_zero() && one != other
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::stream::committable::CommittableOffset;
 
     fn at(offset: i64, leader_epoch: i32) -> Position {
         Position { offset, leader_epoch }
@@ -437,7 +534,11 @@ mod tests {
 
     impl AssignedPartition {
         fn hand_out(&self, behind: Position) {
-            self.hand(&mut self.lock(), behind, false);
+            self.hand_out_of(Uuid::ZERO, behind);
+        }
+
+        fn hand_out_of(&self, topic_id: Uuid, behind: Position) {
+            self.hand(&mut self.lock(), (behind, topic_id), false);
         }
     }
 
@@ -461,5 +562,25 @@ mod tests {
         assert_eq!(commit(&assignment), None);
         assignment.acknowledge_at(at(11, 2));
         assert_eq!(commit(&assignment), Some(11));
+    }
+
+    #[test]
+    fn a_topic_created_again_voids_what_was_acknowledged() {
+        let assignment = Arc::new(AssignedPartition::new(TopicPartition::new("t", 0), Weak::new()));
+        let [old, new] = [1, 2].map(Uuid::from_u128);
+        assignment.hand_out_of(old, at(10, 0));
+        let offset = CommittableOffset::of(&assignment, at(10, 0));
+        assignment.retain();
+        assignment.acknowledge_at(at(10, 0));
+        assert!(!assignment.is_of_former_topic(Some(old)));
+        assert!(assignment.is_of_former_topic(Some(new)));
+        // The new topic is longer than the old one was.
+        assignment.hand_out_of(new, at(20, 0));
+        assert_eq!(assignment.to_commit(), None);
+        // An acknowledgement that comes late is of the old topic.
+        assert!(offset.acknowledge());
+        assert_eq!(assignment.to_commit(), None);
+        assignment.acknowledge_at(at(20, 0));
+        assert_eq!(assignment.to_commit().map(|offset| offset.position), Some(at(20, 0)));
     }
 }

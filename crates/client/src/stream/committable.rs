@@ -12,7 +12,10 @@ use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// Says that a record, and all before it in its partition, are done with. Nothing is committed
-/// unless this is given to a [`Committer`](super::Committer), or [`Self::commit`] is called.
+/// unless this is given to a [`Committer`](super::Committer), or [`Self::commit`] is called; but once
+/// everything that a partition handed out is, so are offsets behind it that no application sees, such
+/// as those of markers of transactions, every
+/// [`ConsumerConfig::auto_commit_interval`](crate::ConsumerConfig::auto_commit_interval).
 ///
 /// A partition that is to be given up waits until each of these was acknowledged or dropped: keep
 /// them no longer than the record is being worked on. Dropping one says that the record is not
@@ -51,6 +54,11 @@ impl CommittableOffset {
         self.position
     }
 
+    /// Commits a position further on, before which nothing else was handed out.
+    pub(in crate::stream) fn pass_to(&mut self, position: Position) {
+        self.position = position;
+    }
+
     /// The text that is committed beside it.
     pub fn metadata(&self) -> Option<&str> {
         self.metadata.as_deref()
@@ -82,7 +90,10 @@ impl CommittableOffset {
     }
 
     /// Says whether the partition is still held.
-    fn acknowledge(mut self) -> bool {
+    pub(in crate::stream) fn acknowledge(mut self) -> bool {
+        if !self.is_of_now() {
+            return self.assignment.is_held();
+        }
         let metadata = self.metadata.take().map(String::from);
         self.assignment.acknowledge(CommittedOffset { position: self.position, metadata })
     }

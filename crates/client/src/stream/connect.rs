@@ -1,9 +1,10 @@
 //! Sources are made here: each on a consumer of its own.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::at_most_once::AtMostOnceSource;
-use super::hub::Hub;
+use super::hub::{Hub, PositionCommits};
 use super::manual::{BoxError, Callbacks, ManualOffsets, Offsets};
 use super::partitioned::PartitionedSource;
 use super::settings::{ConsumerSettings, Subscription, positions};
@@ -14,6 +15,7 @@ use crate::consumer::{Consumer, ConsumerConfig};
 use crate::core::fetch::{ReadMode, SharedRecord};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::options;
 
 /// Records, without a way to acknowledge them: for those whose offsets are kept elsewhere, or are
 /// committed by [`ConsumerConfig::auto_commit`] - a record is done with when the next one is asked
@@ -214,11 +216,17 @@ pub(super) fn connect<S: Shape>(
     }
     let is_automatic = *auto_commit && !S::HAS_OFFSET && group_id.is_some();
     let auto_commit = is_automatic.then_some(*auto_commit_interval);
+    let commits = PositionCommits {
+        interval: options::bounded(*auto_commit_interval).max(Duration::from_millis(1)),
+        may_begin: !has_callbacks && (is_automatic || S::HAS_OFFSET),
+        in_transactions: S::IN_TRANSACTIONS,
+    };
+    let commits = group_id.is_some().then_some(commits);
     // What is committed is decided here, by what the application acknowledges.
     settings.consumer.auto_commit = false;
     let mut consumer = Consumer::new(cluster.clone(), settings.consumer.clone())?;
     consumer.set_reading(reading);
-    let hub = Hub::new(&mut consumer, &settings, auto_commit, offsets);
+    let hub = Hub::new(&mut consumer, &settings, auto_commit, commits, offsets);
     match subscription {
         Subscription::Topics(topics) => consumer.subscribe(topics)?,
         Subscription::TopicPattern(pattern) => consumer.subscribe_pattern(&pattern)?,

@@ -20,6 +20,10 @@ pub trait Shape: sealed::Sealed + Clone + Unpin {
     #[doc(hidden)]
     const HAS_OFFSET: bool;
 
+    /// Whether offsets are committed by transactions alone.
+    #[doc(hidden)]
+    const IN_TRANSACTIONS: bool = false;
+
     #[doc(hidden)]
     fn item(
         &self,
@@ -75,6 +79,7 @@ impl Shape for InTransaction {
     type Item = TransactionalMessage;
     type Batch = TransactionalRecords;
     const HAS_OFFSET: bool = true;
+    const IN_TRANSACTIONS: bool = true;
 
     fn item(
         &self,

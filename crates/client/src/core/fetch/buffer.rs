@@ -15,6 +15,7 @@ use thalweg_records::batch::BatchError;
 use thalweg_records::codec::Decompressor;
 use thalweg_records::record::{ReadError, RecordContext, RecordFault, decompress};
 use thalweg_records::{BatchView, Compression};
+use thalweg_wire::Uuid;
 
 use super::budget::Budget;
 use super::records::{Batch, Chunk};
@@ -121,7 +122,7 @@ struct Open {
 
 impl Open {
     fn new(
-        partition: &Arc<TopicPartition>,
+        (partition, topic_id): (&Arc<TopicPartition>, Uuid),
         batch: &Bytes,
         decoding: &mut Decoding,
     ) -> Result<Open, Fault> {
@@ -144,7 +145,8 @@ impl Open {
         }
         let (partition, leader_epoch) = (Arc::clone(partition), view.partition_leader_epoch());
         let is_part = false;
-        let batch = Arc::new(Batch { partition, bytes, context, leader_epoch, is_part });
+        let batch = Batch { partition, bytes, context, leader_epoch, topic_id, is_part };
+        let batch = Arc::new(batch);
         Ok(Open { batch, at: 0, taken: 0, next_offset: view.next_offset() })
     }
 
@@ -308,7 +310,7 @@ impl Buffer {
     /// and over what is not for an application to see.
     pub fn next(
         &mut self,
-        partition: &Arc<TopicPartition>,
+        of: (&Arc<TopicPartition>, Uuid),
         position: &mut Position,
         max: usize,
         decoding: &mut Decoding,
@@ -351,7 +353,7 @@ impl Buffer {
             let open = if behind || is_control || aborted {
                 None
             } else {
-                Some(Open::new(partition, &whole, decoding)?)
+                Some(Open::new(of, &whole, decoding)?)
             };
             drop(fetched.bytes.split_to(len));
             fetched.frame.buffered.fetch_sub(len, Ordering::Relaxed);

@@ -8,7 +8,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
-use super::{OffsetReset, Slot};
+use super::{OffsetReset, Passed, Slot};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
@@ -33,6 +33,8 @@ pub(super) struct Cursor {
     /// The next record to hand out, once that is known.
     position: Position,
     is_placed: bool,
+    /// Where it was placed last.
+    placed_at: i64,
     /// From the first record that was handed out since it was placed to behind the last one, as far
     /// as the log still has them. `position` may be further on: behind markers of transactions, and
     /// offsets that no record has any more.
@@ -93,6 +95,7 @@ impl Cursor {
             phase: Phase::Fetching,
             position: Position::at(-1),
             is_placed: false,
+            placed_at: 0,
             handed_out: None,
             before_take: (0, Position::at(0)),
             fetch_at: Position::at(0),
@@ -146,6 +149,15 @@ impl Cursor {
         self.handed_out.as_ref().map(|offsets| offsets.end)
     }
 
+    /// Where it stands if that is behind offsets that no application sees: those of markers, of aborted
+    /// records, and of records that compaction took away.
+    pub fn passed(&self) -> Option<Passed> {
+        let position = self.position()?;
+        let handed_out = self.handed_out();
+        let is_behind = position.offset > handed_out.unwrap_or(self.placed_at);
+        is_behind.then_some(Passed { handed_out, position })
+    }
+
     /// Starts anew at `to`, whatever is buffered.
     pub fn move_to(&mut self, to: Position) {
         self.before_take.0 = 0;
@@ -187,6 +199,7 @@ impl Cursor {
         self.buffer.clear();
         self.position = at;
         self.is_placed = true;
+        self.placed_at = at.offset;
         self.fetch_at = at;
         self.phase = Phase::Fetching;
         self.ask_at_least = 0;
@@ -208,6 +221,7 @@ impl Cursor {
         // The epoch goes with what comes next, which is known here.
         self.position = to;
         self.is_placed = true;
+        self.placed_at = to.offset;
         self.phase = Phase::Fetching;
     }
 
@@ -215,6 +229,30 @@ impl Cursor {
     pub fn reset(&mut self, to: OffsetReset) {
         self.buffer.clear();
         self.look_up(to);
+    }
+
+    /// The topic is another one with the same name: nothing that is known of the old one holds.
+    /// A position is void, and `reset` decides; a lookup that is still to come stays.
+    pub fn recreate(&mut self, topic_id: Uuid, reset: OffsetReset) {
+        self.topic_id = topic_id;
+        self.lead_by(None);
+        self.buffer.clear();
+        self.handed_out = None;
+        (self.high_watermark, self.last_stable_offset, self.log_start_offset) = (-1, -1, -1);
+        self.is_stale = true;
+        if self.parked {
+            // It begins where the group committed when it comes back.
+            return;
+        }
+        match self.phase {
+            Phase::Committed | Phase::Reset(_) => {}
+            Phase::Fetching | Phase::Failed(_) if reset == OffsetReset::None => {
+                self.is_placed = false;
+                self.before_take.0 = 0;
+                self.fail(PartitionErrorKind::TopicRecreated);
+            }
+            Phase::Fetching | Phase::Failed(_) => self.look_up(reset),
+        }
     }
 
     /// As [`Self::reset`], but what is buffered is used if the lookup leads there.
@@ -331,7 +369,8 @@ impl Cursor {
         if self.before_take.0 != number {
             self.before_take = (number, self.position);
         }
-        let next = self.buffer.next(&self.partition, &mut self.position, max, decoding)?;
+        let of = (&self.partition, self.topic_id);
+        let next = self.buffer.next(of, &mut self.position, max, decoding)?;
         if let Next::Chunk { chunk, end } = &next {
             self.note_handed_out(*end, || chunk.first_offset());
         }

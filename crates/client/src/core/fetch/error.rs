@@ -38,6 +38,9 @@ pub enum PartitionErrorKind {
         /// First offset at which the log differs.
         agrees_to: i64,
     },
+    /// The topic was deleted and created again, and where to begin instead is not set.
+    #[error("the topic was deleted and created again, and auto.offset.reset is none")]
+    TopicRecreated,
     /// The broker refuses.
     #[error("the broker answers {}", code_name(*.0))]
     Broker(ErrorCode),

@@ -2,13 +2,16 @@
 
 use std::sync::Arc;
 
+use thalweg_wire::Uuid;
+
 use super::cursor::Cursor;
 use super::{Fetcher, Slot};
 use crate::core::metadata::{Leader, Metadata};
 use crate::core::partition::TopicPartition;
 
 impl Fetcher {
-    /// Takes over who leads what.
+    /// Takes over who leads what. A partition whose topic has another id than before begins where
+    /// [`FetchSettings::reset`](super::FetchSettings::reset) says.
     pub fn update_leaders(&mut self, metadata: &Metadata) {
         // Replicas may have moved.
         self.uses_changed = true;
@@ -25,21 +28,42 @@ impl Fetcher {
                 continue;
             };
             let before = (cursor.topic_id, cursor.leader);
+            let mut is_failed = false;
             if cursor.topic_id != known.id {
                 self.by_id.remove(&(cursor.topic_id, *partition));
                 self.by_id.insert((known.id, *partition), slot as Slot);
-                if !cursor.topic_id.is_zero() {
-                    // Made again: its epochs begin anew, and what was said of the old one is void.
-                    cursor.lead_by(None);
+                // A broker without topic ids says nothing of whether the topic is the same.
+                if cursor.topic_id.is_zero() || known.id.is_zero() {
+                    cursor.topic_id = known.id;
+                } else {
+                    if let Some(at) = cursor.retry_at {
+                        self.delayed.remove(&(at, slot as Slot));
+                    }
+                    cursor.recreate(known.id, self.settings.reset);
+                    is_failed = cursor.error().is_some() && !cursor.parked;
+                    self.recreated.push(Arc::clone(&name));
                 }
-                cursor.topic_id = known.id;
             }
             let leader = known.partitions.get(partition).and_then(|partition| partition.leader);
             cursor.lead_by(leader);
             if before != (cursor.topic_id, cursor.leader) {
                 self.touch(slot as Slot);
             }
+            if is_failed {
+                self.note_failure(&name);
+            }
         }
+    }
+
+    /// Takes the partitions whose topics were created again under another id: what is known of
+    /// their positions elsewhere is void, too.
+    pub fn take_recreated(&mut self) -> Vec<Arc<TopicPartition>> {
+        std::mem::take(&mut self.recreated)
+    }
+
+    /// The id of a partition's topic, as it is read here; `None` where it is not known.
+    pub fn topic_id(&self, partition: &TopicPartition) -> Option<Uuid> {
+        Some(self.cursor(partition)?.topic_id).filter(|id| !id.is_zero())
     }
 
     /// Partitions whose leader is not known.

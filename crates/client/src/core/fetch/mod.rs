@@ -49,6 +49,7 @@ pub use buffer::Fault;
 pub use error::{PartitionError, PartitionErrorKind};
 pub(crate) use loan::Loan;
 pub use plan::Planned;
+pub(crate) use positions::{Passed, Unresolved};
 pub(crate) use records::Chunk;
 pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
 pub use status::PartitionStatus;
@@ -242,6 +243,8 @@ pub struct Fetcher {
     has_handed: bool,
     /// See [`Self::take_uses_changed`].
     uses_changed: bool,
+    /// See [`Self::take_recreated`]; one for each partition at most.
+    recreated: Vec<Arc<TopicPartition>>,
     lent: Lent,
     counts: FetchCounts,
 }
@@ -291,6 +294,7 @@ impl Fetcher {
             moves: 0,
             has_handed: false,
             uses_changed: false,
+            recreated: Vec::new(),
             lent: Lent::default(),
             counts: FetchCounts::default(),
         }
@@ -455,9 +459,13 @@ impl Fetcher {
         std::mem::take(&mut self.wakers)
     }
 
-    /// Whether [`Self::take_brokers_to_wake`], [`Self::take_wakers`] or [`Self::take_late`] has something.
+    /// Whether [`Self::take_brokers_to_wake`], [`Self::take_wakers`], [`Self::take_late`] or
+    /// [`Self::take_recreated`] has something.
     pub fn has_signals(&self) -> bool {
-        !self.brokers_to_wake.is_empty() || !self.wakers.is_empty() || !self.late.is_empty()
+        !self.brokers_to_wake.is_empty()
+            || !self.wakers.is_empty()
+            || !self.late.is_empty()
+            || !self.recreated.is_empty()
     }
 
     /// There is room in the budget again.

@@ -2,11 +2,38 @@
 
 use std::sync::Arc;
 
+use thalweg_wire::Uuid;
+
 use super::cursor::{Cursor, Phase};
 use super::{Fetcher, IsolationLevel, OffsetReset, PartitionErrorKind};
 use crate::core::partition::{Position, TopicPartition};
 
+/// A partition whose offset has to be looked up.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unresolved {
+    /// Which partition.
+    pub partition: Arc<TopicPartition>,
+    /// What to look for.
+    pub reset: OffsetReset,
+    /// The topic's id; zero where it is not known.
+    pub topic_id: Uuid,
+}
+
+/// Where a partition stands that has passed offsets which no application sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Passed {
+    /// The offset behind the last record that was handed out, if any was since it was placed.
+    pub handed_out: Option<i64>,
+    /// Where it stands.
+    pub position: Position,
+}
+
 impl Fetcher {
+    /// As [`Passed`]; `None` where every offset before the position was handed out.
+    pub(crate) fn passed(&self, partition: &TopicPartition) -> Option<Passed> {
+        self.cursor(partition)?.passed()
+    }
+
     /// Where a partition stands: the next record that is handed out. `None` until that is known.
     pub fn position(&self, partition: &TopicPartition) -> Option<Position> {
         self.cursor(partition)?.position()
@@ -89,26 +116,30 @@ impl Fetcher {
 
     /// Partitions whose offset has to be looked up, and what to look for. The answer goes to
     /// [`Self::resolve`].
-    pub fn unresolved(&self) -> Vec<(Arc<TopicPartition>, OffsetReset)> {
+    pub fn unresolved(&self) -> Vec<Unresolved> {
         let mut unresolved: Vec<_> = self
             .cursors
             .iter()
             .flatten()
             .filter_map(|cursor| match cursor.phase {
-                Phase::Reset(to) if to != OffsetReset::None => {
-                    Some((Arc::clone(&cursor.partition), to))
-                }
+                Phase::Reset(to) if to != OffsetReset::None => Some(Unresolved {
+                    partition: Arc::clone(&cursor.partition),
+                    reset: to,
+                    topic_id: cursor.topic_id,
+                }),
                 _ => None,
             })
             .collect();
-        unresolved.sort_unstable();
+        unresolved.sort_unstable_by(|one, other| one.partition.cmp(&other.partition));
         unresolved
     }
 
-    /// An offset that was looked up; ignored when the partition has moved meanwhile.
-    pub fn resolve(&mut self, partition: &TopicPartition, asked: OffsetReset, found: Position) {
-        self.change(partition, |cursor| {
-            if cursor.phase == Phase::Reset(asked) {
+    /// An offset that was looked up. It is ignored if the partition has moved since, or if its topic
+    /// was created again.
+    pub fn resolve(&mut self, asked: &Unresolved, found: Position) {
+        self.change(&asked.partition, |cursor| {
+            let is_same_topic = asked.topic_id.is_zero() || asked.topic_id == cursor.topic_id;
+            if cursor.phase == Phase::Reset(asked.reset) && is_same_topic {
                 cursor.seek(found);
             }
         });

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use smallvec::SmallVec;
 use thalweg_records::record::{Record, RecordContext};
+use thalweg_wire::Uuid;
 
 use crate::core::headers::Headers;
 use crate::core::partition::{Position, TopicPartition};
@@ -18,6 +19,8 @@ pub(crate) struct Batch {
     pub bytes: Bytes,
     pub context: RecordContext,
     pub leader_epoch: i32,
+    /// The topic's id, which tells it from a later one of the same name; zero where it is not known.
+    pub topic_id: Uuid,
     /// These are only some of the batch's records: see [`Chunk::moved_to`].
     pub is_part: bool,
 }
@@ -41,6 +44,11 @@ impl Chunk {
         &self.batch.partition
     }
 
+    /// The id of its topic; zero where it is not known.
+    pub fn topic_id(&self) -> Uuid {
+        self.batch.topic_id
+    }
+
     pub fn bytes(&self) -> &[u8] {
         self.batch.bytes.get(self.start..self.end).unwrap_or_default()
     }
@@ -53,11 +61,11 @@ impl Chunk {
 
     /// The same records with bytes of their own.
     pub fn moved_to(&self, bytes: Bytes) -> Chunk {
-        let Batch { partition, context, leader_epoch, .. } = &*self.batch;
+        let Batch { partition, context, leader_epoch, topic_id, .. } = &*self.batch;
         let (partition, context) = (Arc::clone(partition), *context);
         let end = bytes.len();
-        let leader_epoch = *leader_epoch;
-        let batch = Batch { partition, bytes, context, leader_epoch, is_part: true };
+        let (leader_epoch, topic_id) = (*leader_epoch, *topic_id);
+        let batch = Batch { partition, bytes, context, leader_epoch, topic_id, is_part: true };
         Chunk { batch: Arc::new(batch), start: 0, end, ..*self }
     }
 }

@@ -26,6 +26,7 @@ use crate::consumer::{Consumer, ConsumerHandle};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
+pub(super) use commits::PositionCommits;
 use commits::{Commits, Outcome};
 use rebalance::Listener;
 
@@ -37,6 +38,8 @@ pub(super) struct Hub {
     pub has_group: bool,
     /// How often what plain sources handed out is committed.
     pub auto_commit: Option<Duration>,
+    /// How positions are committed that no acknowledgement leads to.
+    positions: Option<PositionCommits>,
     revocation_timeout: Duration,
     stop_timeout: Duration,
     offsets: Option<Arc<dyn ManualOffsets>>,
@@ -79,12 +82,14 @@ impl Hub {
         consumer: &mut Consumer,
         settings: &ConsumerSettings,
         auto_commit: Option<Duration>,
+        positions: Option<PositionCommits>,
         offsets: Option<Arc<dyn ManualOffsets>>,
     ) -> Arc<Hub> {
         let hub = Arc::new(Hub {
             handle: consumer.handle(),
             has_group: settings.consumer.group_id.is_some(),
             auto_commit,
+            positions,
             revocation_timeout: options::bounded(settings.revocation_timeout),
             stop_timeout: options::bounded(settings.stop_timeout),
             offsets,
@@ -338,6 +343,7 @@ impl Hub {
                 _ = ends.changed() => {}
             }
         }
+        self.pass_all();
         // What was waited for up to here is not waited for again when the group is left.
         self.end(Duration::MAX, true);
         let deadline = self.end.borrow().map_or_else(Instant::now, |end| end.deadline);

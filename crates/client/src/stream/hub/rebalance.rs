@@ -51,6 +51,9 @@ impl Hub {
                 tracing::warn!("the hook for revoked partitions took too long");
             }
         }
+        for assignment in assignments {
+            self.pass(assignment);
+        }
         match timeout_at(deadline, self.flush()).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::warn!(%error, "partitions are given up uncommitted"),

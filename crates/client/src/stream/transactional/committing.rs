@@ -10,10 +10,11 @@
 //!   in no transaction that was committed.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Poll, Waker};
+use std::time::Duration;
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
@@ -51,6 +52,8 @@ struct State {
     records: usize,
     since: Option<Instant>,
     offsets: Offsets,
+    /// The consumers that something came from.
+    hubs: Vec<Weak<Hub>>,
     /// What the next one begins with.
     parked: Option<Given>,
     /// A task hands the rest of an envelope to the producer.
@@ -220,6 +223,7 @@ impl Committing {
         for offset in std::mem::take(&mut given.offsets) {
             if let Some(hub) = offset.assignment().hub() {
                 hub.tell_of_revocations(&self.look);
+                state.note_hub(&hub);
             }
             // It was to be given up before this came.
             has_to_look |= !offset.assignment().is_open();
@@ -295,7 +299,14 @@ impl Committing {
 
     /// Nobody gives anything any more, or waits: what is not committed is aborted.
     pub fn leave(&self) {
-        self.lock().is_left = true;
+        let mut state = self.lock();
+        state.is_left = true;
+        // At once: another sink may take what comes behind it before the task ends.
+        state.offsets.note_skipped();
+        if let Some(parked) = &state.parked {
+            parked.offsets.iter().for_each(|offset| offset.assignment().note_skipped());
+        }
+        drop(state);
         self.look.notify_one();
     }
 
@@ -311,11 +322,14 @@ impl Committing {
                 Ok(transaction) => self.open(transaction),
                 Err(error) => return self.fail(error.into()),
             }
-            let Some(due) = self.due().await else { return };
+            let Some(mut due) = self.due().await else { return };
             if let Some(error) = due.error {
+                // Before the next transaction of the producer can begin.
+                due.offsets.note_skipped();
                 drop(due.transaction.abort().await);
                 return self.fail(error);
             }
+            due.offsets.pass();
             if let Err(error) = commit(due.transaction, &due.offsets).await {
                 return self.fail(error);
             }
@@ -358,7 +372,8 @@ impl Committing {
 
     /// Waits until the transaction that is open is to end, and takes it: nothing is taken into it any
     /// more.
-    async fn due(&self) -> Option<Due> {
+    async fn due(self: &Arc<Self>) -> Option<Due> {
+        let mut positions_at = None;
         loop {
             let looked = self.look.notified();
             let at = {
@@ -373,13 +388,60 @@ impl Committing {
                     () = looked => {}
                     () = sleep_until(at) => {}
                 },
-                None => looked.await,
+                // Where nothing comes that a transaction could be made of there may be positions.
+                None => {
+                    let next_at = || Some(Instant::now() + self.lock().position_interval()?);
+                    positions_at = positions_at.or_else(next_at);
+                    let until = async {
+                        match positions_at {
+                            Some(at) => sleep_until(at).await,
+                            None => std::future::pending().await,
+                        }
+                    };
+                    tokio::select! {
+                        () = looked => {}
+                        () = until => {
+                            positions_at = None;
+                            self.take_passed();
+                        }
+                    }
+                }
             }
+        }
+    }
+
+    /// Takes the positions of partitions into the transaction that is open: behind all that was
+    /// committed of them there may be markers of transactions, and aborted records.
+    fn take_passed(self: &Arc<Self>) {
+        let hubs: Vec<Arc<Hub>> = self.lock().hubs.iter().filter_map(Weak::upgrade).collect();
+        for offset in hubs.iter().flat_map(|hub| hub.passed_offsets()) {
+            let mut given = Given { records: SmallVec::new(), offsets: smallvec![offset] };
+            self.with(|state| {
+                if state.is_open() && given.objection().is_none() {
+                    // What went wrong is found by the next that is given.
+                    return drop(self.submit(state, given));
+                }
+                // Nothing was handed out with it: it is no envelope that is passed over.
+                given.offsets.clear();
+            });
         }
     }
 }
 
 impl State {
+    fn note_hub(&mut self, hub: &Arc<Hub>) {
+        if !self.hubs.iter().any(|known| known.as_ptr() == Arc::as_ptr(hub)) {
+            self.hubs.retain(|known| known.strong_count() > 0);
+            self.hubs.push(Arc::downgrade(hub));
+        }
+    }
+
+    /// How often positions are looked for.
+    fn position_interval(&self) -> Option<Duration> {
+        let hubs = self.hubs.iter().filter_map(Weak::upgrade);
+        hubs.filter_map(|hub| hub.position_interval()).min()
+    }
+
     /// Whether something can be taken into a transaction now.
     fn is_open(&self) -> bool {
         self.open.is_some() && !self.is_sending && self.parked.is_none()
@@ -444,9 +506,31 @@ impl Offsets {
         if let Some(gone) = self.0.values().find(is_gone) {
             return Some(AbortReason::Revoked(of(gone)));
         }
-        // The log went back meanwhile.
-        let past = self.0.values().find(|offset| !offset.is_of_now())?;
+        // The log went back since, or the topic was created again.
+        let is_past = |offset: &&CommittableOffset| {
+            let (assignment, partition) = (offset.assignment(), offset.topic_partition());
+            let now = assignment.hub().and_then(|hub| hub.handle.topic_id(&partition.topic));
+            !offset.is_of_now() || assignment.is_of_former_topic(now)
+        };
+        let past = self.0.values().find(is_past)?;
         Some(AbortReason::Skipped(of(past)))
+    }
+
+    fn note_skipped(&self) {
+        self.0.values().for_each(|offset| offset.assignment().note_skipped());
+    }
+
+    /// Commits positions behind what was handed out last, where they are known.
+    fn pass(&mut self) {
+        for offset in self.0.values_mut() {
+            let assignment = Arc::clone(offset.assignment());
+            let passed = assignment.hub().and_then(|hub| hub.handle.passed(&assignment.partition));
+            let done = offset.position().offset;
+            let to = passed.and_then(|passed| assignment.passed_in_transaction(passed, done));
+            if let Some(position) = to {
+                offset.pass_to(position);
+            }
+        }
     }
 
     fn note_committed(mut self) {
@@ -476,7 +560,7 @@ impl Offsets {
 
 impl Drop for Offsets {
     fn drop(&mut self) {
-        self.0.values().for_each(|offset| offset.assignment().note_skipped());
+        self.note_skipped();
     }
 }
 
@@ -488,6 +572,7 @@ async fn commit(transaction: Transaction, offsets: &Offsets) -> Result<(), Error
     match add_offsets(&transaction, offsets).await {
         Ok(()) => Ok(transaction.commit().await?),
         Err(error) => {
+            offsets.note_skipped();
             drop(transaction.abort().await);
             Err(error.into())
         }

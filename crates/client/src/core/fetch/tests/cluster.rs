@@ -6,6 +6,7 @@ use bytes::Bytes;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
 use thalweg_records::{BatchView, Compression};
+use thalweg_wire::messages::fetch_request::ForgottenTopic;
 use thalweg_wire::messages::fetch_response::{
     FetchableTopicResponse, LeaderIdAndEpoch, PartitionData,
 };
@@ -21,6 +22,7 @@ pub(super) const TOPIC_ID: Uuid = Uuid::from_u128(4711);
 /// Brokers with logs in memory.
 #[derive(Default)]
 pub(super) struct Cluster {
+    pub(super) topic_id: Uuid,
     pub(super) logs: BTreeMap<i32, Log>,
     pub(super) sessions: HashMap<(i32, i32), (i32, BTreeMap<i32, SessionPartition>)>,
     pub(super) next_session: i32,
@@ -95,7 +97,17 @@ impl Cluster {
         let logs = (0..partitions)
             .map(|index| (index, Log { leader: index % brokers + 1, ..Log::default() }))
             .collect();
-        Cluster { logs, next_session: 1, ..Cluster::default() }
+        Cluster { topic_id: TOPIC_ID, logs, next_session: 1, ..Cluster::default() }
+    }
+
+    /// The topic is deleted, and created again.
+    pub(super) fn recreate(&mut self) {
+        self.topic_id = Uuid::from_u128(self.topic_id.as_u128() + 1);
+        for log in self.logs.values_mut() {
+            *log = Log { leader: log.leader, ..Log::default() };
+        }
+        // What sessions have of the old one is nothing of the new one.
+        self.sessions.values_mut().for_each(|(_, asked)| asked.clear());
     }
 
     pub(super) fn metadata(&self) -> Metadata {
@@ -114,7 +126,7 @@ impl Cluster {
         metadata.apply(&MetadataResponse {
             topics: vec![MetadataResponseTopic {
                 name: Some("t".into()),
-                topic_id: TOPIC_ID,
+                topic_id: self.topic_id,
                 partitions,
                 ..MetadataResponseTopic::default()
             }],
@@ -150,7 +162,7 @@ impl Cluster {
         assert_eq!(*epoch, request.session_epoch, "epochs follow each other");
         *epoch += 1;
         for topic in &request.topics {
-            assert_eq!(topic.topic_id, TOPIC_ID);
+            assert_eq!(topic.topic_id, self.topic_id);
             self.named += topic.partitions.len() as u64;
             for p in &topic.partitions {
                 let before = asked.insert(
@@ -173,7 +185,8 @@ impl Cluster {
                 );
             }
         }
-        for topic in &request.forgotten_topics_data {
+        let is_here = |topic: &&ForgottenTopic| topic.topic_id == self.topic_id;
+        for topic in request.forgotten_topics_data.iter().filter(is_here) {
             for index in &topic.partitions {
                 self.forgotten += 1;
                 asked.remove(index);
@@ -241,7 +254,7 @@ impl Cluster {
                 vec![]
             } else {
                 vec![FetchableTopicResponse {
-                    topic_id: TOPIC_ID,
+                    topic_id: self.topic_id,
                     partitions: parts,
                     ..FetchableTopicResponse::default()
                 }]

@@ -61,7 +61,8 @@ fn a_late_answer_does_not_decide_where_a_partition_begins() {
         if was_committed {
             fetcher.resolve_committed(&tp(0), Some(Position::at(begins)));
         } else {
-            fetcher.resolve(&tp(0), OffsetReset::Earliest, Position::at(begins));
+            let asked = fetcher.unresolved();
+            fetcher.resolve(&asked[0], Position::at(begins));
         }
         assert_eq!(fetcher.position(&tp(0)), Some(Position::at(begins)), "{case}");
         pump(&mut fetcher, &mut cluster, 1_000);
@@ -160,4 +161,73 @@ fn records_that_a_truncation_took_away_are_not_said_to_be_handed_out() {
         assert_eq!(fetcher.position(&tp(0)).map(|position| position.offset), Some(agrees_to));
         assert_eq!(fetcher.handed_out(&tp(0)), handed_out, "the log agrees up to {agrees_to}");
     }
+}
+
+/// A topic is deleted while its partition is read to the end, and created again: `values` are in the
+/// new one.
+fn recreated(reset: OffsetReset, values: &[&str]) -> (Fetcher, Cluster) {
+    let mut cluster = Cluster::with(1, 1);
+    let old = ["a", "b", "c", "d", "e"];
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(&old, BatchOptions::default(), Compression::None);
+    let mut fetcher = fetcher(FetchSettings { reset, ..Default::default() }, 1 << 20);
+    fetcher.add(tp(0), Some(Position::at(0)));
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 5);
+    fetcher.acknowledge();
+    cluster.recreate();
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.append(values, BatchOptions::default(), Compression::None);
+    fetcher.update_leaders(&cluster.metadata());
+    assert_eq!(*fetcher.take_recreated(), [Arc::new(tp(0))]);
+    (fetcher, cluster)
+}
+
+#[test]
+fn a_recreated_topic_begins_where_the_reset_policy_says() {
+    let long = ["0"; 20];
+    for (values, reset) in [
+        (&long[..3], OffsetReset::Earliest),
+        (&long[..], OffsetReset::Earliest),
+        (&long[..], OffsetReset::Latest),
+    ] {
+        let (mut fetcher, mut cluster) = recreated(reset, values);
+        assert_eq!(fetcher.position(&tp(0)), None, "{reset:?}");
+        assert_eq!(fetcher.acknowledged(&tp(0)), None, "nothing of the old one is committed");
+        assert_eq!((fetcher.handed_out(&tp(0)), fetcher.lag(&tp(0))), (None, None));
+        let asked = fetcher.unresolved();
+        assert_eq!((asked[0].reset, asked[0].topic_id), (reset, cluster.topic_id));
+        let begins = if reset == OffsetReset::Earliest { 0 } else { values.len() as i64 };
+        fetcher.resolve(&asked[0], Position::at(begins));
+        pump(&mut fetcher, &mut cluster, 0);
+        assert_eq!(take(&mut fetcher, 99).len() as i64, values.len() as i64 - begins);
+    }
+    let (mut fetcher, _) = recreated(OffsetReset::None, &long);
+    let error = fetcher.take(1, &mut Records::default()).unwrap_err();
+    assert_eq!(error.kind, PartitionErrorKind::TopicRecreated);
+}
+
+#[test]
+fn a_lookup_in_a_topic_that_was_recreated_since_is_void() {
+    let (mut fetcher, mut cluster) = recreated(OffsetReset::Earliest, &["0"]);
+    let asked = fetcher.unresolved();
+    cluster.recreate();
+    fetcher.update_leaders(&cluster.metadata());
+    fetcher.resolve(&asked[0], Position::at(1));
+    assert_eq!(fetcher.position(&tp(0)), None);
+    fetcher.resolve(&fetcher.unresolved()[0], Position::at(0));
+    assert_eq!(fetcher.position(&tp(0)), Some(Position::at(0)));
+}
+
+#[test]
+fn a_broker_without_topic_ids_voids_no_position() {
+    let (mut fetcher, mut cluster) = recreated(OffsetReset::Earliest, &["0"]);
+    fetcher.resolve(&fetcher.unresolved()[0], Position::at(1));
+    for id in [Uuid::ZERO, cluster.topic_id] {
+        cluster.topic_id = id;
+        fetcher.update_leaders(&cluster.metadata());
+        assert_eq!(fetcher.position(&tp(0)), Some(Position::at(1)), "{id}");
+    }
+    assert_eq!(fetcher.take_recreated(), []);
 }
