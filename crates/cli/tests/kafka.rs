@@ -157,12 +157,28 @@ fn who_may_do_what_and_how_much() {
 
     // Passwords.
     let (code, out, err) = run(&["user", "set-password", "bob"], "secret\n");
-    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "bob: password set\n", ""));
+    assert_eq!(
+        (code, out.as_str(), err.as_str()),
+        (Some(0), "bob, SCRAM-SHA-512: password set\n", "")
+    );
     let listed = ok(&["user", "list"]);
     assert!(listed.contains("bob   SCRAM-SHA-512        8192"), "{listed}");
     let (code, _, err) = run(&["user", "set-password", "bob"], "");
     assert!(code == Some(2) && err.contains("empty"), "{err}");
     ok(&["user", "delete", "bob"]);
+    // Kafka refuses a request that names a user twice.
+    let both = ["--mechanism", "SCRAM-SHA-256", "--mechanism", "SCRAM-SHA-512"];
+    let set = [&["user", "set-password", "dora"], &both[..], &both[..2]].concat();
+    let (code, out, err) = run(&set, "secret\n");
+    let done = "dora, SCRAM-SHA-256: password set\ndora, SCRAM-SHA-512: password set\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), done, ""));
+    assert_eq!(ok(&["user", "list", "dora", "dora"]).lines().count(), 3);
+    let deleted = ok(&["user", "delete", "dora"]);
+    assert_eq!(deleted, "dora, SCRAM-SHA-256: deleted\ndora, SCRAM-SHA-512: deleted\n");
+    run(&["user", "set-password", "dora"], "secret\n");
+    let (code, out, err) = run(&[&["user", "delete", "dora"], &both[..]].concat(), "");
+    assert_eq!((code, out.as_str()), (Some(3), "dora, SCRAM-SHA-512: deleted\n"));
+    assert!(err.contains("user dora, SCRAM-SHA-256: "), "{err}");
     fails(&["user", "list", "bob"], 4, "bob");
     fails(&["user", "delete", "bob"], 4, "bob");
 
