@@ -14,4 +14,5 @@ mod produce_transactions;
 mod raw;
 mod records;
 mod serve;
+mod stopping;
 mod transactions;

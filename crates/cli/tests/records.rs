@@ -15,14 +15,14 @@ use limited::Limited;
 pub const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// A broker in a process of its own, with its directory.
-struct Broker {
+pub struct Broker {
     child: Child,
     address: String,
     dir: PathBuf,
 }
 
 impl Broker {
-    fn start(name: &str) -> Broker {
+    pub fn start(name: &str) -> Broker {
         let dir =
             std::env::temp_dir().join(format!("thalweg-records-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
@@ -40,7 +40,7 @@ impl Broker {
         Broker { child, address: address.trim().to_owned(), dir }
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(THALWEG);
         command.args(words).args(["-b", &self.address]).stdin(Stdio::null());
         command
@@ -66,7 +66,7 @@ impl Broker {
     }
 
     /// Runs a command that must end well; what it printed.
-    fn ok(&self, words: &[&str], input: &str) -> String {
+    pub fn ok(&self, words: &[&str], input: &str) -> String {
         let output = self.run(words, input);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {} {stderr}", output.status);

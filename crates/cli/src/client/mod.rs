@@ -30,7 +30,7 @@ pub use partitions::{parse_partition, parse_partitions, show_partitions};
 pub use patterns::Patterns;
 pub use properties::report;
 pub use session::{CommandContext, Tally};
-pub use stop::{StopSignals, stop_signal};
+pub use stop::StopSignals;
 pub use text::parse_duration;
 
 /// Runs a command to its end: its errors go to stderr, and decide how the process ends.

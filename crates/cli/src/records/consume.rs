@@ -1,7 +1,7 @@
 //! `thalweg consume`.
 
 use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,9 +15,10 @@ use thalweg_wire::ErrorCode;
 use super::bounds::{self, PLACES, Place};
 use super::envelope;
 use super::format::{Format, TOKENS};
+use super::output::Output;
 use super::progress::Progress;
 use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, report, stop_signal, warn,
+    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, StopSignals, report, warn,
 };
 
 /// Records of one poll, where max.poll.records does not say otherwise.
@@ -29,6 +30,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(5);
 /// Output is handed over once it is so long, or when nothing more is there.
 const WRITE_AT: usize = 64 << 10;
+/// How long a command that was stopped waits for the reader of its output.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,21 +143,6 @@ impl Print {
     }
 }
 
-/// What goes to standard output.
-#[derive(Default)]
-struct Output {
-    bytes: Vec<u8>,
-}
-
-impl Output {
-    fn flush(&mut self) -> Result<(), CliError> {
-        let mut stdout = std::io::stdout().lock();
-        let done = stdout.write_all(&self.bytes).and_then(|()| stdout.flush());
-        self.bytes.clear();
-        done.map_err(|error| CliError::output(&error))
-    }
-}
-
 /// What is left to be done.
 struct Task {
     print: Print,
@@ -228,7 +216,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     let mut consumer = Consumer::new(cluster, settings)?;
     let mut task = Task {
         print,
-        output: Output::default(),
+        output: Output::stdout(),
         ends: HashMap::new(),
         has_ends: until.is_some(),
         left: args.count,
@@ -240,6 +228,8 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if let Some(until) = until {
         task.ends = bounds::offsets(&consumer, &partitions, until).await?;
     }
+    // Before the group is joined: a signal that ends the process would leave a member behind.
+    let mut stops = StopSignals::new();
     match (&pattern, is_member) {
         (Some(pattern), _) => consumer.subscribe_pattern(pattern)?,
         (None, true) => consumer.subscribe(topics.iter().map(String::as_str))?,
@@ -256,55 +246,113 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
             consumer.assign(all)?;
         }
     }
-    let result = task.run(&mut consumer, args).await;
+    let ran = task.run(&mut consumer, args, &mut stops).await;
     // What came before an error is printed all the same.
-    let flushed = task.output.flush();
-    result?;
-    flushed?;
-    let mut again = std::pin::pin!(stop_signal());
-    tokio::select! {
+    let written = task.finish(&mut consumer, matches!(ran, Ok(Ended::Stopped)), &mut stops).await;
+    let closed = tokio::select! {
         closed = consumer.close(config.timeout) => closed.map_err(CliError::from),
-        () = &mut again => Err(CliError::Failed("stopped before the group was left".into())),
+        () = stops.insist() => Err(CliError::Failed("stopped before the group was left".into())),
+    };
+    match (ran.map(drop).and(written), closed) {
+        (Ok(()) | Err(CliError::Closed), Err(error)) => Err(error),
+        (Err(error), Err(other)) => {
+            warn(&other.to_string());
+            Err(error)
+        }
+        (result, Ok(())) => result,
     }
 }
 
+/// How reading ended.
+enum Ended {
+    /// All that was asked for is there.
+    Whole,
+    /// A signal.
+    Stopped,
+}
+
 impl Task {
-    async fn run(&mut self, consumer: &mut Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
+    async fn run(
+        &mut self,
+        consumer: &mut Consumer,
+        args: &ConsumeArgs,
+        stops: &mut StopSignals,
+    ) -> Result<Ended, CliError> {
         let is_wanted = !args.quiet && !std::io::stdout().is_terminal();
         let mut progress = Progress::new(is_wanted, self.left.or(self.total));
         let mut idle = Idle::default();
-        let mut stopped = std::pin::pin!(stop_signal());
+        let mut stopped = std::pin::pin!(stops.next());
         while self.left != Some(0) && !self.is_done(consumer) {
             let max = self.left.map_or(self.at_once, |left| left.min(self.at_once as u64) as usize);
             // What a poll gave is acknowledged by the next one, and may be committed from then on.
-            if args.group.is_some() {
-                self.output.flush()?;
+            if args.group.is_some() || self.output.bytes.len() >= WRITE_AT {
+                tokio::select! {
+                    biased;
+                    () = &mut stopped => return Ok(Ended::Stopped),
+                    flushed = self.output.flush() => flushed?,
+                }
             }
             tokio::select! {
                 biased;
-                () = &mut stopped => break,
+                () = &mut stopped => return Ok(Ended::Stopped),
                 // Whoever has records all the time lets the others have their turn.
                 () = tokio::task::consume_budget() => {}
             }
             let mut records = consumer.try_poll(max)?;
             if records.is_empty() {
-                self.output.flush()?;
+                tokio::select! {
+                    biased;
+                    () = &mut stopped => return Ok(Ended::Stopped),
+                    flushed = self.output.flush() => flushed?,
+                }
+                self.output.check()?;
                 idle.look(consumer);
                 records = tokio::select! {
                     polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
-                    () = &mut stopped => break,
+                    () = &mut stopped => return Ok(Ended::Stopped),
                 };
             }
-            self.take(&records, consumer)?;
+            self.take(&records, consumer);
             progress.update(self.records, self.bytes, self.records);
         }
-        Ok(())
+        Ok(Ended::Whole)
     }
 
-    fn take(&mut self, records: &Records, consumer: &mut Consumer) -> Result<(), CliError> {
+    /// Writes what is left, and sets the consumer back to the first record that is not written, so
+    /// that the group reads it again.
+    async fn finish(
+        &mut self,
+        consumer: &mut Consumer,
+        is_stopped: bool,
+        stops: &mut StopSignals,
+    ) -> Result<(), CliError> {
+        let waited = async {
+            match is_stopped {
+                true => tokio::time::sleep(OUTPUT_TIMEOUT).await,
+                false => stops.next().await,
+            }
+        };
+        let written = tokio::select! {
+            written = self.output.flush() => written,
+            () = waited => {
+                warn("stopped before all output was read");
+                Ok(())
+            }
+        };
+        for (partition, offset) in self.output.unwritten() {
+            consumer.pause([partition]);
+            consumer.seek(partition, Position::at(offset));
+        }
+        written
+    }
+
+    fn take(&mut self, records: &Records, consumer: &mut Consumer) {
         for (partition, records) in records.by_partition() {
             let end = self.ends.get(partition).copied().unwrap_or(i64::MAX);
-            for record in records {
+            for (at, record) in records.into_iter().enumerate() {
+                if at == 0 {
+                    self.output.begin(partition, record.offset().min(end));
+                }
                 if record.offset() >= end {
                     // What comes behind the end is nobody's business here: it is not printed, and so
                     // it is not to be committed either.
@@ -317,11 +365,7 @@ impl Task {
                 self.bytes += record.value().map_or(0, <[u8]>::len) as u64;
                 self.left = self.left.map(|left| left.saturating_sub(1));
             }
-            if self.output.bytes.len() >= WRITE_AT {
-                self.output.flush()?;
-            }
         }
-        Ok(())
     }
 
     /// Whether everything that was asked for is there: every partition stands at its end, or

@@ -192,7 +192,7 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
             tokio::select! {
                 // Why the producer cannot go on is what its deliveries say, too.
                 _ = producer.flush() => {}
-                () = stops.next() => warn("stopped before everything was acknowledged"),
+                () = stops.insist() => warn("stopped before everything was acknowledged"),
             }
             result.map(drop)
         }
