@@ -16,3 +16,4 @@ mod records;
 mod serve;
 mod stopping;
 mod transactions;
+mod warnings;

@@ -3,7 +3,7 @@
 use crate::limited;
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -26,10 +26,15 @@ impl Broker {
         let dir =
             std::env::temp_dir().join(format!("thalweg-records-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
+        let (child, address) = Broker::serve(&dir, "127.0.0.1:0");
+        Broker { child, address, dir }
+    }
+
+    fn serve(dir: &Path, listen: &str) -> (Child, String) {
         let mut child = Command::new(THALWEG)
-            .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"])
+            .args(["serve", "--listen", listen, "--log-level", "error"])
             .args(["--set", "num.partitions=3", "--data"])
-            .arg(&dir)
+            .arg(dir)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -37,7 +42,21 @@ impl Broker {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("PLAINTEXT://").nth(1).unwrap().split(' ').next().unwrap();
-        Broker { child, address: address.trim().to_owned(), dir }
+        (child, address.trim().to_owned())
+    }
+
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// At the same address, with the same data, after [`Broker::kill`].
+    pub fn start_again(&mut self) {
+        (self.child, self.address) = Broker::serve(&self.dir, &self.address);
     }
 
     pub fn command(&self, words: &[&str]) -> Command {

@@ -1,7 +1,8 @@
 //! How commands fail, and what the shell hears of it.
 
-use std::io::Write as _;
 use std::process::ExitCode;
+
+use super::stderr::say;
 
 /// What each exit code means; for the end of a command's long help.
 pub const EXIT_CODES: &str = "\
@@ -51,18 +52,6 @@ impl CliError {
             CliError::NotFound(_) => 4,
         }
     }
-}
-
-/// One line on stderr, whatever is in it.
-fn say(kind: &str, text: &str) {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Without a stderr there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{kind}: {line}");
-}
-
-/// Says something on stderr that does not keep the command from going on.
-pub fn warn(text: &str) {
-    say("warning", text);
 }
 
 /// Says of one of several things that it failed.

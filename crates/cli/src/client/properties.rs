@@ -5,7 +5,8 @@ use std::path::Path;
 use thalweg::{Properties, Unused};
 use thalweg_metadata::config::properties;
 
-use super::error::{CliError, warn};
+use super::error::CliError;
+use super::stderr::warn;
 
 /// Reads a file as `java.util.Properties` does.
 pub(super) fn read(path: &Path) -> Result<Properties, CliError> {
