@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 mod access;
@@ -12,6 +12,7 @@ mod client;
 mod cluster;
 mod config;
 mod group;
+mod help;
 #[cfg(feature = "serve")]
 mod inspection;
 mod log;
@@ -73,8 +74,6 @@ enum Command {
     /// Measure a Kafka cluster under load: produce, fetch, latency.
     Bench(bench::BenchArgs),
     /// Print a script that completes this command's arguments in a shell.
-    ///
-    /// For bash: thalweg completions bash > ~/.local/share/bash-completion/completions/thalweg
     Completions(CompletionsArgs),
 }
 
@@ -85,8 +84,15 @@ struct CompletionsArgs {
     shell: Shell,
 }
 
+/// The command line, with examples and exit codes.
+fn command() -> clap::Command {
+    help::complete(Cli::command())
+}
+
 fn main() -> ExitCode {
-    match Cli::parse().command {
+    let matches = command().get_matches();
+    let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    match cli.command {
         #[cfg(feature = "serve")]
         Command::Serve(args) => serve::run(args),
         #[cfg(feature = "serve")]
@@ -109,12 +115,10 @@ fn main() -> ExitCode {
 
 fn completions(args: &CompletionsArgs) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "thalweg", &mut script);
+    clap_complete::generate(args.shell, &mut command(), "thalweg", &mut script);
     let mut out = std::io::stdout().lock();
-    match out.write_all(&script).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    }
+    let written = out.write_all(&script).and_then(|()| out.flush());
+    client::exit(written.map_err(|error| client::CliError::output(&error)))
 }
 
 #[cfg(test)]
@@ -123,6 +127,6 @@ mod tests {
 
     #[test]
     fn options_fit_together() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -182,6 +182,29 @@ fn who_may_do_what_and_how_much() {
     fails(&["user", "list", "bob"], 4, "bob");
     fails(&["user", "delete", "bob"], 4, "bob");
 
+    // Kafka takes the deletion of a config that does not exist without a word.
+    ok(&["topic", "create", "t"]);
+    for (kind, name, config) in [
+        ("topic", "t", "retention.ms"),
+        ("broker", "1", "log.cleaner.threads"),
+        ("broker", "--all-brokers", "log.cleaner.threads"),
+        ("broker", "1", "listener.name.internal.ssl.keystore.location"),
+        ("group", "g", "consumer.session.timeout.ms"),
+        ("client-metrics", "m", "interval.ms"),
+    ] {
+        let alter = ["config", "alter", kind, name, "--delete"];
+        ok(&[&alter[..], &[config]].concat());
+        fails(&[&alter[..], &["no.such"]].concat(), 4, "there is no config no.such");
+        if name != "--all-brokers" && !config.starts_with("listener") {
+            ok(&["config", "describe", kind, name, "--config", config]);
+            fails(
+                &["config", "describe", kind, name, "--config", "no.such"],
+                4,
+                "no config no.such",
+            );
+        }
+    }
+
     // Limits.
     let alice = ["--user", "alice", "--for-client-id", "c"];
     let set = ["--set", "producer_byte_rate=1024", "--set", "request_percentage=12.5"];

@@ -124,6 +124,10 @@ fn lines_go_in_and_come_out() {
     assert_eq!(consume(&["-o", "1", "-c", "1"]), "two\n");
     assert_eq!(consume(&["-o", "beginning", "--until", "2"]), "one\ntwo\n");
     assert_eq!(consume(&["-o", "@-1h", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "0", "--until", "2", "-e"]), "one\ntwo\n");
+    assert_eq!(consume(&["-o", "0", "--until", "99", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "@2001-01-31T12:00", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "0", "--until", "@2001-01-31", "-e"]), "");
     assert_eq!(consume(&["-o", "end", "-e"]), "");
     assert_eq!(consume(&["-o", "beginning", "-e", "-D", "\\x00;"]), "one\0;two\0;\0;four\0;");
     let format = "%t %p %o %k %K %s %S %h%%\\n";

@@ -14,11 +14,10 @@ use thalweg::Mechanism;
 use thalweg::admin::ScramChange;
 
 use super::password::{self, GivenUp};
-use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
 
 /// Options of `thalweg user`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct UserArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -102,10 +101,10 @@ pub fn run(args: UserArgs) -> ExitCode {
 async fn password_of(args: &SetArgs) -> Result<(Arc<str>, GivenUp), CliError> {
     let (password, given_up): (_, GivenUp) = match &args.password_file {
         Some(path) => {
-            let line = File::open(path).map(BufReader::new).and_then(password::first_line);
-            let line =
-                line.map_err(|error| CliError::Usage(format!("{}: {error}", path.display())))?;
-            (line, Box::pin(pending()))
+            let file = File::open(path).map_err(|error| CliError::file(path, &error))?;
+            let line = password::first_line(BufReader::new(file));
+            let wrong = |error| CliError::Usage(format!("{}: {error}", path.display()));
+            (line.map_err(wrong)?, Box::pin(pending()))
         }
         None => {
             let failed =
@@ -140,6 +139,7 @@ async fn list(mut session: CommandContext, names: Vec<String>) -> Result<(), Cli
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
+        false if tally.is_whole() => session.out.table_of("users with passwords", &table)?,
         false => session.out.table(&table)?,
     }
     tally.conclude(session.out)

@@ -1,13 +1,9 @@
 //! How commands fail, and what the shell hears of it.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use super::stderr::say;
-
-/// What each exit code means; for the end of a command's long help.
-pub const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done in part, what failed is on stderr; 4 what was \
-asked for is not there.";
 
 /// Why a command did not do all that it was told.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +37,15 @@ impl CliError {
         }
     }
 
+    /// What is said of a file that cannot be read.
+    pub fn file(path: &Path, error: &std::io::Error) -> CliError {
+        let text = format!("{}: {error}", path.display());
+        match error.kind() {
+            std::io::ErrorKind::NotFound => CliError::NotFound(text),
+            _ => CliError::Failed(text),
+        }
+    }
+
     fn code(&self) -> u8 {
         match self {
             CliError::Closed => 0,
@@ -60,7 +65,7 @@ pub(super) fn say_error(text: &str) {
 }
 
 /// Says why a command failed; how the process ends.
-pub(super) fn exit(result: Result<(), CliError>) -> ExitCode {
+pub fn exit(result: Result<(), CliError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

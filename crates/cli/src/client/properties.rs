@@ -11,7 +11,7 @@ use super::stderr::warn;
 /// Reads a file as `java.util.Properties` does.
 pub(super) fn read(path: &Path) -> Result<Properties, CliError> {
     let wrong = |why: String| CliError::Usage(format!("{}: {why}", path.display()));
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| CliError::file(path, &error))?;
     let values = properties::parse(&bytes).map_err(|error| wrong(error.to_string()))?;
     Ok(Properties::from_iter(values))
 }

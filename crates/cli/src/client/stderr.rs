@@ -22,6 +22,11 @@ pub fn warn(text: &str) {
     say("warning", text);
 }
 
+/// Says something on stderr that explains the output.
+pub fn note(text: &str) {
+    say("note", text);
+}
+
 /// Shows a line of progress in place of the one before. For terminals.
 pub fn show_progress(line: &str) {
     IS_PROGRESS_SHOWN.store(true, Ordering::Relaxed);

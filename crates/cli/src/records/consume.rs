@@ -17,9 +17,7 @@ use super::envelope;
 use super::format::{Format, TOKENS};
 use super::output::Output;
 use super::progress::Progress;
-use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, StopSignals, report, warn,
-};
+use crate::client::{self, CliError, ClientArgs, ClientConfig, StopSignals, report, warn};
 
 /// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
@@ -33,17 +31,8 @@ const WRITE_AT: usize = 64 << 10;
 /// How long a command that was stopped waits for the reader of its output.
 const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
-const EXAMPLES: &str = "\
-Examples:
-  thalweg consume orders -o beginning -e            all there is, then stop
-  thalweg consume orders -o -10 -f '%p:%o %k=%s\\n'  the last ten of each partition, then what comes
-  thalweg consume orders -o @-15m --json            the last quarter of an hour, and on, as JSON
-  thalweg consume orders --isolation read_committed -o beginning -e
-                                                    nothing of open or aborted transactions
-  thalweg consume -G billing '^orders.*'            as a member of a group, all topics that match";
-
 fn after_help() -> String {
-    format!("{EXAMPLES}\n\n{TOKENS}\n\n{PLACES}\n\n{EXIT_CODES}")
+    format!("{TOKENS}\n\n{PLACES}")
 }
 
 /// Options of `thalweg consume`.
@@ -60,8 +49,9 @@ pub struct ConsumeArgs {
     /// Where to begin [default: end, or stored in a group]
     #[arg(short, long, value_name = "PLACE", allow_hyphen_values = true)]
     offset: Option<Place>,
-    /// Where to stop: a place before which records are printed
-    #[arg(long, value_name = "PLACE", allow_hyphen_values = true, conflicts_with = "exit")]
+    /// Where to stop: a place before which records are printed. With --exit it stops at the end where
+    /// that is before
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     until: Option<Place>,
     /// Stop where the topic ends now: with read_committed at its last stable offset, behind which a transaction
     /// is open.
@@ -195,14 +185,14 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if args.offset == Some(Place::Stored) && settings.group_id.is_none() {
         return Err(CliError::Usage("what is stored is a group's: --group or group.id".into()));
     }
-    let until = if args.exit { Some(Place::End) } else { args.until };
-    if until == Some(Place::Stored) {
+    let is_bounded = args.exit || args.until.is_some();
+    if args.until == Some(Place::Stored) {
         let why = "what a group committed is where to begin, not where to stop".to_owned();
         return Err(CliError::Usage(why));
     }
     let (topics, pattern) = topics(args, is_member)?;
     if let Some(pattern) = &pattern {
-        if until.is_some() {
+        if is_bounded {
             let why = "where the topics of a pattern end is not known before they are assigned";
             return Err(CliError::Usage(why.to_owned()));
         }
@@ -218,15 +208,18 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         print,
         output: Output::stdout(),
         ends: HashMap::new(),
-        has_ends: until.is_some(),
+        has_ends: is_bounded,
         left: args.count,
         at_once: at_once.map_or(AT_ONCE, NonZero::get),
         records: 0,
         bytes: 0,
         total: None,
     };
-    if let Some(until) = until {
-        task.ends = bounds::offsets(&consumer, &partitions, until).await?;
+    for place in args.until.into_iter().chain(args.exit.then_some(Place::End)) {
+        for (partition, end) in bounds::offsets(&consumer, &partitions, place).await? {
+            let known = task.ends.entry(partition).or_insert(end);
+            *known = end.min(*known);
+        }
     }
     // Before the group is joined: a signal that ends the process would leave a member behind.
     let mut stops = StopSignals::new();
