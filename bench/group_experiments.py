@@ -195,8 +195,8 @@ def one(bench, server, protocol, assignor, members, partitions, scenario, option
     command, process = bench.start_load(server, "group", *map(str, line))
     out, err = process.communicate()
     down = restarts.close() if restarts else []
-    # 1 is a group that did not become stable, or worse: a result like any other.
-    if process.returncode not in (0, 1) or not out:
+    # 3 is a group that did not become stable, or worse: a result like any other.
+    if process.returncode not in (0, 3) or not out:
         raise Failure(f"{' '.join(command)} ended with {process.returncode}: {err}{out}")
     report = json.loads(out)
     events = [event["cost"]["broker_cpu_seconds"] for event in report["events"]]

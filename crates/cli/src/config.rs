@@ -10,7 +10,7 @@ use thalweg::admin::{
     ResourceType,
 };
 
-use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
 use crate::topic::parse_pair;
 
 /// What a secret is shown as.
@@ -18,7 +18,6 @@ const HIDDEN: &str = "(hidden)";
 
 /// Options of `thalweg config`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct ConfigArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -30,18 +29,8 @@ pub struct ConfigArgs {
 enum ConfigCommand {
     /// Show configs and where their values come from; without --all only those that differ from
     /// Kafka's defaults.
-    ///
-    /// Examples:
-    ///   thalweg config describe topic orders
-    ///   thalweg config describe broker 1 --all
-    #[command(verbatim_doc_comment)]
     Describe(DescribeArgs),
     /// Change configs.
-    ///
-    /// Examples:
-    ///   thalweg config alter topic orders --set retention.ms=1000 --delete segment.bytes
-    ///   thalweg config alter broker --all-brokers --set log.cleaner.threads=2
-    #[command(verbatim_doc_comment)]
     Alter(AlterArgs),
     /// List what has configs of its own.
     List(ListArgs),
@@ -154,6 +143,11 @@ impl ChangeArgs {
         if self.validate_only { Mode::ValidateOnly } else { Mode::Apply }
     }
 
+    /// The configs that are to be deleted.
+    pub fn deleted(&self) -> &[String] {
+        &self.delete
+    }
+
     /// What is asked for; a config can be changed in one way only.
     pub fn changes(&self) -> Result<Vec<ConfigChange>, CliError> {
         let pairs = |list: &[(String, String)], operation: fn(String) -> ConfigOperation| {
@@ -205,13 +199,66 @@ pub fn run(args: ConfigArgs) -> ExitCode {
                     return Err(CliError::Usage(usage.into()));
                 }
                 let session = CommandContext::open(&args.client).await?;
-                alter(session, resources, changes, command.changes.mode()).await
+                let mut tally = Tally::default();
+                let deleted = command.changes.deleted();
+                let resources = known(&session, resources, deleted, &mut tally).await;
+                alter(session, resources, changes, command.changes.mode(), tally).await
             }
             ConfigCommand::List(command) => {
                 list(CommandContext::open(&args.client).await?, command.entity).await
             }
         }
     })
+}
+
+/// A name behind which a broker keeps a config of one listener; it describes it only where it is set.
+const OF_LISTENER: &str = "listener.name.";
+
+/// The resources that have configs of these names. Of the others it says which name they lack: a
+/// broker takes the deletion of a config that does not exist without a word.
+pub async fn known(
+    session: &CommandContext,
+    resources: Vec<ConfigResource>,
+    names: &[String],
+    tally: &mut Tally,
+) -> Vec<ConfigResource> {
+    let names: Vec<&String> = names.iter().filter(|name| !name.starts_with(OF_LISTENER)).collect();
+    if names.is_empty() {
+        return resources;
+    }
+    let all_brokers = ConfigResource::all_brokers();
+    // What holds for all brokers is described where it is set. Each broker knows all names.
+    let some_broker = session.admin.cluster().metadata().brokers.keys().next().copied();
+    let some_broker =
+        some_broker.map(|id| ConfigResource::new(ResourceType::Broker, id.to_string()));
+    let asked = |resource: &ConfigResource| match &some_broker {
+        Some(broker) if *resource == all_brokers => broker.clone(),
+        _ => resource.clone(),
+    };
+    // Loggers have names of their own, of which the broker knows the wrong ones.
+    let is_checked = |resource: &ConfigResource| resource.kind != ResourceType::BrokerLogger;
+    let wanted = resources.iter().filter(|it| is_checked(it)).map(asked).collect::<Vec<_>>();
+    let details = ConfigDetails::default();
+    let described = session.admin.describe_configs(wanted, details).await;
+    let mut found = Vec::new();
+    for resource in resources {
+        // Without an answer the change itself says what is wrong.
+        let unknown = match described.get(&asked(&resource)) {
+            Some(Ok(entries)) => {
+                names.iter().find(|name| !entries.iter().any(|entry| entry.name == ***name))
+            }
+            _ => None,
+        };
+        match unknown {
+            Some(name) => tally.missing(&resource, &no_config(name)),
+            None => found.push(resource),
+        }
+    }
+    found
+}
+
+fn no_config(name: &str) -> String {
+    format!("there is no config {name}")
 }
 
 async fn describe(
@@ -230,7 +277,21 @@ async fn describe(
     let results = session.admin.describe_configs(resources, details).await;
     let several = results.len() > 1;
     for (resource, result) in results {
-        let Some(mut entries) = tally.take(&resource, result) else { continue };
+        let mut entries = match result {
+            Ok(entries) => entries,
+            Err(error) => {
+                tally.failed(&resource, &error);
+                continue;
+            }
+        };
+        let is_unknown = |name: &&String| !entries.iter().any(|entry| entry.name == **name);
+        let unknown: Vec<&String> = args.config.iter().filter(is_unknown).collect();
+        for name in &unknown {
+            tally.missing(&resource, &no_config(name));
+        }
+        if unknown.is_empty() || !entries.is_empty() {
+            tally.done();
+        }
         let shows_all = args.all || !args.config.is_empty();
         entries.retain(|entry| shows_all || entry.source != ConfigSource::Default);
         if session.json() {
@@ -329,10 +390,10 @@ async fn alter(
     resources: Vec<ConfigResource>,
     changes: Vec<ConfigChange>,
     mode: Mode,
+    mut tally: Tally,
 ) -> Result<(), CliError> {
     let changes: BTreeMap<ConfigResource, Vec<ConfigChange>> =
         resources.into_iter().map(|resource| (resource, changes.clone())).collect();
-    let mut tally = Tally::default();
     let mut all = Vec::new();
     for (resource, result) in session.admin.alter_configs(changes, mode).await {
         let failure = result.as_ref().err().map(ToString::to_string);
@@ -370,7 +431,7 @@ async fn list(mut session: CommandContext, entity: Option<Entity>) -> Result<(),
         for resource in resources {
             table.row([resource.kind.name().to_owned(), resource.name]);
         }
-        session.out.table(&table)?;
+        session.out.table_of("configs of their own", &table)?;
     }
     session.out.finish()
 }

@@ -10,11 +10,6 @@ use thalweg_broker::inspect::{self, ClusterState, DirState, Inspection, Options,
 
 use crate::client::{Align, CliError, Out, Table, parse_duration};
 
-/// What each exit code means; for the end of a command's long help.
-pub const EXIT_CODES: &str = "\
-Exit codes: 0 nothing is in the way; 1 the start would be refused, or with --strict something is not honoured; 2 wrong \
-usage; 3 not everything could be checked.";
-
 /// Options of an inspection.
 #[derive(clap::Args, Debug)]
 pub struct InspectionArgs {

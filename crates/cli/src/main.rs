@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 use clap_complete::Shell;
 
 mod access;
@@ -12,6 +12,7 @@ mod client;
 mod cluster;
 mod config;
 mod group;
+mod help;
 #[cfg(feature = "serve")]
 mod inspection;
 mod log;
@@ -74,8 +75,6 @@ enum Command {
     /// Measure a Kafka cluster under load: produce, fetch, latency.
     Bench(bench::BenchArgs),
     /// Print a script that completes this command's arguments in a shell.
-    ///
-    /// For bash: thalweg completions bash > ~/.local/share/bash-completion/completions/thalweg
     Completions(CompletionsArgs),
 }
 
@@ -86,8 +85,15 @@ struct CompletionsArgs {
     shell: Shell,
 }
 
+/// The command line, with examples and exit codes.
+fn command() -> clap::Command {
+    help::complete(Cli::command())
+}
+
 fn main() -> ExitCode {
-    let parsed = match Cli::try_parse() {
+    let parsed = command().try_get_matches();
+    let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = match parsed {
         Ok(parsed) => parsed,
         Err(error) => usage::without_secrets(error).exit(),
     };
@@ -114,12 +120,10 @@ fn main() -> ExitCode {
 
 fn completions(args: &CompletionsArgs) -> ExitCode {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "thalweg", &mut script);
+    clap_complete::generate(args.shell, &mut command(), "thalweg", &mut script);
     let mut out = std::io::stdout().lock();
-    match out.write_all(&script).and_then(|()| out.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => ExitCode::FAILURE,
-        _ => ExitCode::SUCCESS,
-    }
+    let written = out.write_all(&script).and_then(|()| out.flush());
+    client::exit(written.map_err(|error| client::CliError::output(&error)))
 }
 
 #[cfg(test)]
@@ -128,6 +132,6 @@ mod tests {
 
     #[test]
     fn options_fit_together() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 }

@@ -19,11 +19,6 @@ pub struct MigrateArgs {
 enum MigrateCommand {
     /// Look at a broker of Apache Kafka, running or stopped, whose place Thalweg is to take: with its server.properties,
     /// on its machine. Names what would be refused or not honoured, and what to do; changes nothing.
-    ///
-    /// Examples:
-    ///   thalweg migrate check --config server.properties
-    ///   thalweg migrate check --config server.properties --json | jq .reassignment > plan.json
-    #[command(verbatim_doc_comment, after_long_help = inspection::EXIT_CODES)]
     Check(CheckArgs),
 }
 

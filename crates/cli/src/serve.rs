@@ -53,8 +53,7 @@ pub struct ServeArgs {
     /// What is logged: off, error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log_level: tracing::level_filters::LevelFilter,
-    /// Show what the broker would join or found, and as what; change nothing, register nothing, and end. Exit codes:
-    /// 0 nothing is in the way; 1 the start would be refused; 3 not everything could be checked
+    /// Show what the broker would join or found, and as what; change nothing, register nothing, and end.
     #[arg(long, conflicts_with = "metrics")]
     dry_run: bool,
     #[command(flatten, next_help_heading = "With --dry-run")]

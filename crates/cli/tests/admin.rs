@@ -134,7 +134,13 @@ async fn topics() {
 
     let producers = bench.json(&["topic", "producers", "a"]);
     assert_eq!(producers[0]["last_sequence"], json!(3));
-    bench.run(&["topic", "producers", "z"]).fails(4, "UNKNOWN_TOPIC");
+    bench.run(&["topic", "producers", "z"]).fails(4, "topic z: UNKNOWN_TOPIC");
+    bench.produce("a", 1, 1).await;
+    let ids = |of: &Value| -> Vec<i64> {
+        of.as_array().unwrap().iter().map(|one| one["producer_id"].as_i64().unwrap()).collect()
+    };
+    let several = ids(&bench.json(&["topic", "producers", "a"]));
+    assert!(several.len() == 2 && several.is_sorted(), "{several:?}");
 
     bench.run(&["topic", "delete", "*"]).fails(2, "this would delete a, b.1, c: say --yes");
     bench.run(&["topic", "delete"]).fails(2, "which topics?");
@@ -142,7 +148,10 @@ async fn topics() {
     bench.run(&["topic", "delete", "z", "--if-exists"]).ok();
     assert_eq!(bench.run(&["topic", "delete", "--id", id]).ok(), format!("{id} deleted\n"));
     assert_eq!(bench.run(&["topic", "delete", "*", "--yes"]).ok(), "b.1 deleted\nc deleted\n");
-    assert_eq!(bench.run(&["topic", "list", "-l"]).ok(), "");
+    for list in [&["topic", "list", "-l"][..], &["topic", "list"]] {
+        assert_eq!(bench.run(list).notes("there are no such topics"), "");
+    }
+    assert_eq!(bench.json(&["topic", "list"]), json!([]));
     bench.broker.shut_down().await;
 }
 
@@ -195,7 +204,41 @@ async fn configs() {
     bench
         .run(&["config", "alter", "topic", "a", "--set", "retention.ms=x"])
         .fails(1, "INVALID_CONFIG");
+    // Names that do not exist.
+    let none = "topic a: there is no config retentoin.ms";
+    bench.run(&["config", "alter", "topic", "a", "--delete", "retentoin.ms"]).fails(4, none);
+    bench.run(&["topic", "alter", "a", "--delete", "retentoin.ms"]).fails(4, none);
+    let two = ["--delete", "retention.ms", "--delete", "retentoin.ms"];
+    bench.run(&[&["config", "alter", "topic", "a"], &two[..]].concat()).fails(4, none);
+    assert_eq!(own_of(&bench, "a", "retention.ms"), json!("1"));
+    bench.run(&["config", "describe", "topic", "a", "--config", "retentoin.ms"]).fails(4, none);
+    let partly = ["--config", "retention.ms", "--config", "retentoin.ms"];
+    let partly = [&["config", "describe", "topic", "a"], &partly[..]].concat();
+    assert!(bench.run(&partly).fails(3, none).contains("retention.ms"));
+    bench.run(&["config", "alter", "topic", "a", "--delete", "retention.ms"]).ok();
+    for name in ["log.cleaner.threads", "listener.name.plaintext.ssl.keystore.location"] {
+        bench.run(&["config", "alter", "broker", "--all-brokers", "--delete", name]).ok();
+    }
+    for broker in ["--all-brokers", "1"] {
+        let wrong = ["config", "alter", "broker", broker, "--delete", "log.cleaner.treads"];
+        bench.run(&wrong).fails(4, "there is no config log.cleaner.treads");
+    }
+    bench.run(&["config", "describe", "broker", "1", "--config", "x"]).fails(4, "no config x");
+    for (kind, name) in
+        [("group", "consumer.session.timeout.ms"), ("client-metrics", "interval.ms")]
+    {
+        bench.run(&["config", "alter", kind, "some", "--delete", name]).ok();
+        let wrong = ["config", "alter", kind, "some", "--delete", "nonsense"];
+        let wrong = bench.run(&wrong);
+        assert!(wrong.code != 0 && wrong.err.contains("nonsense"), "{kind}: {wrong:?}");
+    }
     bench.broker.shut_down().await;
+}
+
+/// What a topic has for a config.
+fn own_of(bench: &Bench, topic: &str, name: &str) -> Value {
+    bench.json(&["config", "describe", "topic", topic, "--config", name])[0]["configs"][0]["value"]
+        .clone()
 }
 
 /// The coordinator assigns a group of classic members, and tells of it.
@@ -211,6 +254,8 @@ async fn why_a_group_rebalanced() {
     assert!(why.contains(" joined\n") && why.contains("t-0: nobody -> "), "{why}");
     consumer.close(Duration::from_secs(10)).await.unwrap();
     let told = bench.json(&["group", "why", "g", "--last", "1"]);
+    check_snake_case(&told);
+    assert!(told[0]["rebalances"][0]["began_ms"].is_i64(), "{told}");
     assert_eq!(
         (&told[0]["mode"], &told[0]["reason"]),
         (&json!("barrier"), &json!("the group has no members"))
@@ -298,7 +343,7 @@ async fn groups() {
     std::fs::write(&file, "t,0\n").unwrap();
     bench.run(&import).fails(2, "line 1 is not topic,partition,offset");
     std::fs::remove_file(&file).unwrap();
-    bench.run(&import).fails(2, "No such file");
+    bench.run(&import).fails(4, "No such file");
     bench.run(&["group", "reset-offsets", "g", "--to-latest"]).fails(2, "which offsets?");
     let absent = ["group", "reset-offsets", "g", "--topic", "z", "--to-latest"];
     bench.run(&absent).fails(4, "topic z");
@@ -371,6 +416,22 @@ async fn clusters() {
     bench.run(&["cluster", "reassign", "--file", &name]).fails(2, "it has no partitions");
     std::fs::remove_file(&plan).unwrap();
     assert_eq!(bench.json(&["cluster", "reassignments"]), json!([]));
+    bench.run(&["cluster", "reassignments"]).notes("there are no reassignments under way");
+    for (words, none) in [
+        (["group", "list"], "there are no such groups"),
+        (["transactions", "list"], "there are no such transactions"),
+        (["quota", "list"], "there are no such limits"),
+        (["config", "list"], "there are no configs of their own"),
+    ] {
+        let ended = bench.run(&words);
+        match ended.out.is_empty() {
+            true => ended.notes(none),
+            false => ended.ok(),
+        };
+    }
+    let hanging = ["transactions", "find-hanging", "--topic", "t"];
+    bench.run(&hanging).notes("no transaction hangs there");
+    assert_eq!(bench.json(&hanging), json!([]));
     assert_eq!(bench.run(&["cluster", "elect-leaders", "t:0"]).ok(), "t:0 not needed\n");
     assert_eq!(bench.run(&["cluster", "elect-leaders", "--all"]).ok(), "");
     bench.run(&["cluster", "move-replica", "1", "t:0", "/x"]).fails(1, "LOG_DIR_NOT_FOUND");
@@ -474,8 +535,13 @@ async fn files() {
     dump(&segment, &[]).fails(1, "the checksum is wrong");
     std::fs::write(&segment, &bytes[..middle]).unwrap();
     dump(&segment, &[]).fails(1, "bytes");
-    dump(&kept.join("meta.properties"), &[]).fails(1, "its name does not say what it is");
-    dump(&kept.join("none.log"), &[]).fails(1, "No such file");
+    dump(&kept.join("meta.properties"), &[]).fails(1, "its name is not that of a segment (.log)");
+    dump(&kept.join("t-0"), &[]).fails(1, "is a directory; give a segment (.log), an index");
+    dump(&kept.join("none.log"), &[]).fails(4, "none.log: No such file");
+    let one = dump(&kept.join("u-0/00000000000000000000.index"), &[]);
+    assert_eq!(one.code, 0);
+    let two = kept.join("t-0/none.log").display().to_string();
+    dump(&kept.join("u-0/00000000000000000000.index"), &[&two]).fails(3, "No such file");
     let index = kept.join("u-0/00000000000000000000.index");
     let mut bytes = std::fs::read(&index).unwrap();
     bytes[3] ^= 1;
@@ -496,7 +562,7 @@ fn options_and_files_of_properties() {
     let file = scratch("client.properties");
     let name = file.display().to_string();
     let with_file = [&nobody[..], &["--command-config", &name]].concat();
-    run(&with_file).fails(2, "client.properties: No such file");
+    run(&with_file).fails(4, "client.properties: No such file");
     std::fs::write(&file, "security.protocol = SASL_SSL\nsasl.mechanism=GSSAPI\n").unwrap();
     run(&with_file).fails(2, "config sasl.mechanism is 'GSSAPI', not one of");
     let protocol = [&with_file[..], &["-X", "security.protocol=PLAINTEXT"]].concat();
@@ -553,7 +619,6 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         (&["group", "delete"], "which groups?"),
         (&["group", "reset-offsets", "g", "--to-earliest"], "which offsets?"),
         (&["group", "reset-offsets", "g", "--from-file", &offsets], "line 2 names"),
-        (&["group", "reset-offsets", "g", "--from-file", "/nowhere"], "/nowhere"),
         (&["group", "delete-offsets", "g"], "which offsets?"),
         (&["group", "remove-members", "g"], "which members?"),
         (&["transactions", "find-hanging"], "where? --topic or --broker"),
@@ -590,6 +655,42 @@ fn what_makes_no_sense_is_said_before_anybody_is_asked() {
         Ended::of(limited::output(&mut command)).fails(2, says);
     }
     std::fs::remove_dir_all(&dir).unwrap();
+}
+
+#[test]
+fn a_missing_file_has_one_exit_code() {
+    let cases: &[&[&str]] = &[
+        &["produce", "t", "/nowhere"],
+        &["produce", "t", "--file", "/nowhere"],
+        &["group", "reset-offsets", "g", "--from-file", "/nowhere"],
+        &["cluster", "reassign", "--file", "/nowhere"],
+        &["log", "delete-records", "--file", "/nowhere"],
+        &["user", "set-password", "a", "--password-file", "/nowhere"],
+        &["topic", "list", "--command-config", "/nowhere"],
+    ];
+    for words in cases {
+        let mut command = Command::new(THALWEG);
+        command.args(*words).args(["-b", "127.0.0.1:1", "--timeout", "2"]).stdin(Stdio::null());
+        Ended::of(limited::output(&mut command)).fails(4, "/nowhere: No such file");
+    }
+    let mut dump = Command::new(THALWEG);
+    let dump = dump.args(["log", "dump", "/nowhere/00000000000000000000.log"]);
+    Ended::of(limited::output(dump)).fails(4, "No such file");
+}
+
+/// Names of fields are snake_case, as in all of the command's JSON.
+#[track_caller]
+fn check_snake_case(value: &Value) {
+    match value {
+        Value::Array(all) => all.iter().for_each(check_snake_case),
+        Value::Object(all) => {
+            for (name, value) in all {
+                assert!(!name.chars().any(char::is_uppercase), "{name}");
+                check_snake_case(value);
+            }
+        }
+        _ => {}
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -168,7 +168,7 @@ fn data_that_changed_on_disk_is_found() {
     use std::os::unix::fs::FileExt;
     std::fs::File::options().write(true).open(&file).unwrap().write_all_at(&bytes, 0).unwrap();
     let output = floor.bench("fetch", &[]);
-    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(report["errors_by_name"]["CRC_MISMATCH"], 1, "{report}");
     // Who does not look does not see.
@@ -179,11 +179,11 @@ fn data_that_changed_on_disk_is_found() {
 fn what_cannot_be_is_said_with_an_exit_code() {
     let floor = Floor::start("codes");
     let missing = floor.bench("fetch", &[]);
-    assert_eq!(missing.status.code(), Some(3), "{missing:?}");
+    assert_eq!(missing.status.code(), Some(4), "{missing:?}");
     assert!(String::from_utf8_lossy(&missing.stderr).contains("topic t"), "{missing:?}");
     floor.report("produce", &["--records", "10", "--partitions", "2"]);
     let other = floor.bench("produce", &["--records", "10", "--partitions", "3"]);
-    assert_eq!(other.status.code(), Some(3));
+    assert_eq!(other.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&other.stderr).contains("has 2 partitions"), "{other:?}");
     for usage in [
         &["--acks", "2"][..],
@@ -196,7 +196,7 @@ fn what_cannot_be_is_said_with_an_exit_code() {
         assert_eq!(output.status.code(), Some(2), "{usage:?}: {output:?}");
     }
     let small = floor.bench("produce", &["--record-size", "7"]);
-    assert_eq!(small.status.code(), Some(3), "{small:?}");
+    assert_eq!(small.status.code(), Some(2), "{small:?}");
     // Of several addresses one is enough.
     let several = format!("127.0.0.1:1,{}", floor.address);
     let mut bench = Command::new(THALWEG);
@@ -207,8 +207,42 @@ fn what_cannot_be_is_said_with_an_exit_code() {
     let mut nobody = Command::new(THALWEG);
     nobody.args(["bench", "produce", "--bootstrap", "127.0.0.1:1", "--records", "1"]);
     let nobody = limited::output(&mut nobody);
-    assert_eq!(nobody.status.code(), Some(3));
+    assert_eq!(nobody.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&nobody.stderr).contains("127.0.0.1:1"), "{nobody:?}");
+    let run = |words: &[&str], bootstrap: &str| {
+        let mut bench = Command::new(THALWEG);
+        bench.arg("bench").args(words).env("THALWEG_BOOTSTRAP", bootstrap);
+        limited::output(&mut bench)
+    };
+    let found = run(&["fetch", "--topic", "t"], &floor.address);
+    assert!(found.status.success(), "{found:?}");
+    for words in [&["fetch"][..], &["group"], &["client", "poll", "--records", "1"]] {
+        let output = run(words, "127.0.0.1:1");
+        assert_eq!(output.status.code(), Some(1), "{words:?}: {output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("127.0.0.1:1"), "{output:?}");
+        assert_eq!(run(words, "nowhere").status.code(), Some(2), "{words:?}");
+    }
+    let no_payload = ["client", "write", "--records", "1", "--payload", "/nowhere"];
+    assert_eq!(run(&no_payload, &floor.address).status.code(), Some(4));
+}
+
+/// A disk without room, as `/dev/full` is one.
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let floor = Floor::start("full");
+    floor.report("produce", &["--records", "10"]);
+    let fetch = ["bench", "fetch", "--topic", "t", "--bootstrap", &floor.address];
+    for words in [&["completions", "bash"][..], &fetch] {
+        let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+        let mut command = Command::new(THALWEG);
+        command.args(words).stdout(full).stderr(Stdio::piped());
+        let child = command.spawn().unwrap();
+        let _limited = Limited::new(&child);
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(said.contains("cannot write the output"), "{said}");
+    }
 }
 
 /// A bench in the background, and how it ended.
@@ -365,7 +399,7 @@ fn transactions_are_counted(bootstrap: &str) {
     ]));
     assert!(polled.status.success(), "{polled:?}");
     for (options, code) in
-        [(["--partitions", "5"], 3), (["--records-per-transaction", "0"], 2), (["--rate", "0"], 2)]
+        [(["--partitions", "5"], 1), (["--records-per-transaction", "0"], 2), (["--rate", "0"], 2)]
     {
         let refused = transact(&options);
         assert_eq!(refused.status.code(), Some(code), "{refused:?}");

@@ -14,4 +14,6 @@ mod produce_transactions;
 mod raw;
 mod records;
 mod serve;
+mod stopping;
 mod transactions;
+mod warnings;

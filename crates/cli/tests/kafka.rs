@@ -157,14 +157,53 @@ fn who_may_do_what_and_how_much() {
 
     // Passwords.
     let (code, out, err) = run(&["user", "set-password", "bob"], "secret\n");
-    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), "bob: password set\n", ""));
+    assert_eq!(
+        (code, out.as_str(), err.as_str()),
+        (Some(0), "bob, SCRAM-SHA-512: password set\n", "")
+    );
     let listed = ok(&["user", "list"]);
     assert!(listed.contains("bob   SCRAM-SHA-512        8192"), "{listed}");
     let (code, _, err) = run(&["user", "set-password", "bob"], "");
     assert!(code == Some(2) && err.contains("empty"), "{err}");
     ok(&["user", "delete", "bob"]);
+    // Kafka refuses a request that names a user twice.
+    let both = ["--mechanism", "SCRAM-SHA-256", "--mechanism", "SCRAM-SHA-512"];
+    let set = [&["user", "set-password", "dora"], &both[..], &both[..2]].concat();
+    let (code, out, err) = run(&set, "secret\n");
+    let done = "dora, SCRAM-SHA-256: password set\ndora, SCRAM-SHA-512: password set\n";
+    assert_eq!((code, out.as_str(), err.as_str()), (Some(0), done, ""));
+    assert_eq!(ok(&["user", "list", "dora", "dora"]).lines().count(), 3);
+    let deleted = ok(&["user", "delete", "dora"]);
+    assert_eq!(deleted, "dora, SCRAM-SHA-256: deleted\ndora, SCRAM-SHA-512: deleted\n");
+    run(&["user", "set-password", "dora"], "secret\n");
+    let (code, out, err) = run(&[&["user", "delete", "dora"], &both[..]].concat(), "");
+    assert_eq!((code, out.as_str()), (Some(3), "dora, SCRAM-SHA-512: deleted\n"));
+    assert!(err.contains("user dora, SCRAM-SHA-256: "), "{err}");
     fails(&["user", "list", "bob"], 4, "bob");
     fails(&["user", "delete", "bob"], 4, "bob");
+
+    // Kafka takes the deletion of a config that does not exist without a word.
+    ok(&["topic", "create", "t"]);
+    for (kind, name, config) in [
+        ("topic", "t", "retention.ms"),
+        ("broker", "1", "log.cleaner.threads"),
+        ("broker", "--all-brokers", "log.cleaner.threads"),
+        ("broker", "1", "listener.name.internal.ssl.keystore.location"),
+        ("group", "g", "consumer.session.timeout.ms"),
+        ("client-metrics", "m", "interval.ms"),
+    ] {
+        let alter = ["config", "alter", kind, name, "--delete"];
+        ok(&[&alter[..], &[config]].concat());
+        fails(&[&alter[..], &["no.such"]].concat(), 4, "there is no config no.such");
+        if name != "--all-brokers" && !config.starts_with("listener") {
+            ok(&["config", "describe", kind, name, "--config", config]);
+            fails(
+                &["config", "describe", kind, name, "--config", "no.such"],
+                4,
+                "no config no.such",
+            );
+        }
+    }
 
     // Limits.
     let alice = ["--user", "alice", "--for-client-id", "c"];

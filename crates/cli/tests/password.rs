@@ -25,13 +25,13 @@ fn command() -> Command {
 }
 
 /// A terminal, and who sits before it.
-struct Terminal {
-    user: File,
-    terminal: File,
+pub struct Terminal {
+    pub user: File,
+    pub terminal: File,
 }
 
 impl Terminal {
-    fn new() -> Terminal {
+    pub fn new() -> Terminal {
         let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
         let user = openpt(flags).unwrap();
         grantpt(&user).unwrap();

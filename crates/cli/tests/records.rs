@@ -3,7 +3,7 @@
 use crate::limited;
 
 use std::io::{BufRead, BufReader, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -15,21 +15,26 @@ use limited::Limited;
 pub const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 
 /// A broker in a process of its own, with its directory.
-struct Broker {
+pub struct Broker {
     child: Child,
     address: String,
     dir: PathBuf,
 }
 
 impl Broker {
-    fn start(name: &str) -> Broker {
+    pub fn start(name: &str) -> Broker {
         let dir =
             std::env::temp_dir().join(format!("thalweg-records-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&dir);
+        let (child, address) = Broker::serve(&dir, "127.0.0.1:0");
+        Broker { child, address, dir }
+    }
+
+    fn serve(dir: &Path, listen: &str) -> (Child, String) {
         let mut child = Command::new(THALWEG)
-            .args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error"])
+            .args(["serve", "--listen", listen, "--log-level", "error"])
             .args(["--set", "num.partitions=3", "--data"])
-            .arg(&dir)
+            .arg(dir)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -37,10 +42,24 @@ impl Broker {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.split("PLAINTEXT://").nth(1).unwrap().split(' ').next().unwrap();
-        Broker { child, address: address.trim().to_owned(), dir }
+        (child, address.trim().to_owned())
     }
 
-    fn command(&self, words: &[&str]) -> Command {
+    pub fn address(&self) -> &str {
+        &self.address
+    }
+
+    pub fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+
+    /// At the same address, with the same data, after [`Broker::kill`].
+    pub fn start_again(&mut self) {
+        (self.child, self.address) = Broker::serve(&self.dir, &self.address);
+    }
+
+    pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(THALWEG);
         command.args(words).args(["-b", &self.address]).stdin(Stdio::null());
         command
@@ -66,7 +85,7 @@ impl Broker {
     }
 
     /// Runs a command that must end well; what it printed.
-    fn ok(&self, words: &[&str], input: &str) -> String {
+    pub fn ok(&self, words: &[&str], input: &str) -> String {
         let output = self.run(words, input);
         let stderr = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {} {stderr}", output.status);
@@ -105,6 +124,10 @@ fn lines_go_in_and_come_out() {
     assert_eq!(consume(&["-o", "1", "-c", "1"]), "two\n");
     assert_eq!(consume(&["-o", "beginning", "--until", "2"]), "one\ntwo\n");
     assert_eq!(consume(&["-o", "@-1h", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "0", "--until", "2", "-e"]), "one\ntwo\n");
+    assert_eq!(consume(&["-o", "0", "--until", "99", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "@2001-01-31T12:00", "-e"]), "one\ntwo\n\nfour\n");
+    assert_eq!(consume(&["-o", "0", "--until", "@2001-01-31", "-e"]), "");
     assert_eq!(consume(&["-o", "end", "-e"]), "");
     assert_eq!(consume(&["-o", "beginning", "-e", "-D", "\\x00;"]), "one\0;two\0;\0;four\0;");
     let format = "%t %p %o %k %K %s %S %h%%\\n";

@@ -205,7 +205,7 @@ async fn everything(bench: &Bench) {
     let cluster = bench.run(&["cluster", "describe", "--json"]).ok();
     let cluster: Value = serde_json::from_str(&cluster).unwrap();
     let broker = cluster["brokers"][0]["broker"].to_string();
-    assert_eq!(bench.transactions(&["list"]).ok(), "");
+    assert_eq!(bench.transactions(&["list"]).notes("there are no such transactions"), "");
     bench.run(&["topic", "create", "t", "-p", "4"]).ok();
     let committed = bench.init("committed").await;
     bench.add("committed", committed, COMMITTED).await;
@@ -393,7 +393,8 @@ fn aborted(bench: &Bench, idle: Producer) {
     });
     assert_eq!(serde_json::from_str::<Value>(&out).unwrap(), done);
     bench.run(&told).fails(4, "no open transaction in t-2 begins at offset 0");
-    assert_eq!(bench.transactions(&["find-hanging", "--topic", "t"]).ok(), "");
+    let none = bench.transactions(&["find-hanging", "--topic", "t"]);
+    assert_eq!(none.notes("no transaction hangs there"), "");
     abort(9, &["--start-offset", "0"]).fails(4, "t-9: UNKNOWN_TOPIC_OR_PARTITION");
     let both = abort(OPEN, &["--start-offset", "0", "--producer-id", "7"]);
     assert_eq!((both.code, both.err.contains("cannot be used with")), (2, true), "{both:?}");

@@ -334,6 +334,27 @@ async fn users(bench: &Bench, listener: &str) {
     let gone = vec![ScramChange::Delete(Mechanism::ScramSha512)];
     let gone = admin.alter_user_scram_credentials(BTreeMap::from([("alice".into(), gone)])).await;
     assert!(gone["alice"].is_ok());
+    // Kafka refuses a request that names a user twice. A change that fails ends those of its user.
+    let [first, second] = [Mechanism::ScramSha256, Mechanism::ScramSha512];
+    let set = |mechanism| ScramChange::Set { mechanism, iterations: 4_096, password: "p".into() };
+    let changes = BTreeMap::from([
+        ("erin".to_owned(), vec![set(first), set(second)]),
+        ("frank".to_owned(), vec![set(first), ScramChange::Delete(second), set(second)]),
+        ("grace".to_owned(), vec![set(first), ScramChange::Delete(first), set(second)]),
+    ]);
+    let altered = admin.alter_user_scram_credentials(changes).await;
+    assert!(altered["erin"].is_ok() && altered["grace"].is_ok(), "{altered:?}");
+    assert_eq!(code(&altered["frank"]), ErrorCode::RESOURCE_NOT_FOUND);
+    let names = || Some(["erin", "frank", "grace", "erin"].map(str::to_owned).to_vec());
+    let expected = [("erin", vec![first, second]), ("frank", vec![first]), ("grace", vec![second])];
+    eventually("the users", async || {
+        let described = admin.describe_user_scram_credentials(names()).await.unwrap();
+        expected.iter().all(|(user, mechanisms)| {
+            let found = described[*user].as_ref().map(Vec::as_slice).unwrap_or_default();
+            found.iter().filter_map(|one| one.mechanism).eq(mechanisms.iter().copied())
+        })
+    })
+    .await;
 }
 
 async fn limits(admin: &Admin) {

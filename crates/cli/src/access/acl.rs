@@ -9,14 +9,13 @@ use thalweg::admin::{
     AdminError,
 };
 
-use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
 
 /// Name of the only resource of its type.
 const CLUSTER: &str = "kafka-cluster";
 
 /// Options of `thalweg acl`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct AclArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -29,12 +28,6 @@ enum AclCommand {
     /// List what is allowed and denied.
     List(FilterArgs),
     /// Allow something.
-    ///
-    /// Examples:
-    ///   thalweg acl allow User:alice --consumer --topic orders --group billing
-    ///   thalweg acl allow User:bob --producer --topic 'audit-' --prefixed
-    ///   thalweg acl allow User:eve --operation describe --cluster
-    #[command(verbatim_doc_comment)]
     Allow(BindArgs),
     /// Deny something, whatever else allows it.
     Deny(BindArgs),
@@ -456,7 +449,7 @@ async fn list(mut session: CommandContext, filter: FilterArgs) -> Result<(), Cli
             permission_name(binding.permission),
         ]);
     }
-    session.out.table(&table)?;
+    session.out.table_of("such rules", &table)?;
     session.out.finish()
 }
 

@@ -7,11 +7,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use thalweg::admin::{Mode, QuotaEntity, QuotaMatch};
 
-use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
 
 /// Options of `thalweg quota`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct QuotaArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -24,12 +23,6 @@ enum QuotaCommand {
     /// List limits.
     List(ListArgs),
     /// Set limits, or take them away.
-    ///
-    /// Examples:
-    ///   thalweg quota alter --user alice --set producer_byte_rate=1048576
-    ///   thalweg quota alter --default-client-id --set request_percentage=50
-    ///   thalweg quota alter --ip 10.0.0.7 --delete connection_creation_rate
-    #[command(verbatim_doc_comment)]
     Alter(AlterArgs),
 }
 
@@ -169,7 +162,7 @@ async fn list(mut session: CommandContext, args: ListArgs) -> Result<(), CliErro
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
-        false => session.out.table(&table)?,
+        false => session.out.table_of("such limits", &table)?,
     }
     session.out.finish()
 }

@@ -14,11 +14,10 @@ use thalweg::Mechanism;
 use thalweg::admin::ScramChange;
 
 use super::password::{self, GivenUp};
-use crate::client::{Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally};
 
 /// Options of `thalweg user`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct UserArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -142,6 +141,7 @@ async fn list(mut session: CommandContext, names: Vec<String>) -> Result<(), Cli
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
+        false if tally.is_whole() => session.out.table_of("users with passwords", &table)?,
         false => session.out.table(&table)?,
     }
     tally.conclude(session.out)
@@ -157,8 +157,7 @@ async fn set_password(
         iterations: args.iterations,
         password: Arc::clone(&password),
     };
-    let changes = args.mechanism.into_iter().map(change).collect();
-    alter(session, args.name, changes, "password set").await
+    alter(session, args.name, args.mechanism, change, "password set").await
 }
 
 async fn delete(
@@ -172,29 +171,40 @@ async fn delete(
         let missing = || CliError::NotFound(format!("there is no user {name} with a password"));
         let credentials = found.remove(&name).ok_or_else(missing)??;
         mechanisms.extend(credentials.into_iter().filter_map(|credential| credential.mechanism));
+        mechanisms.sort_by_key(|mechanism| mechanism.name());
         if mechanisms.is_empty() {
             return Err(missing());
         }
     }
-    let changes = mechanisms.into_iter().map(ScramChange::Delete).collect();
-    alter(session, name, changes, "deleted").await
+    alter(session, name, mechanisms, ScramChange::Delete, "deleted").await
 }
 
+/// Makes a change for each mechanism, in a request each: Kafka refuses a request that names a user
+/// twice.
 async fn alter(
     mut session: CommandContext,
     name: String,
-    changes: Vec<ScramChange>,
+    mechanisms: Vec<Mechanism>,
+    change: impl Fn(Mechanism) -> ScramChange,
     done: &str,
 ) -> Result<(), CliError> {
     let mut tally = Tally::default();
     let mut all = Vec::new();
-    let changes = BTreeMap::from([(name, changes)]);
-    for (user, result) in session.admin.alter_user_scram_credentials(changes).await {
-        let failure = result.as_ref().err().map(ToString::to_string);
-        if tally.take(format!("user {user}"), result).is_some() && !session.json() {
-            session.out.line(&format!("{user}: {done}"))?;
+    let mut seen = Vec::new();
+    for mechanism in mechanisms {
+        if seen.contains(&mechanism) {
+            continue;
         }
-        all.push(json!({"user": user, "error": failure}));
+        seen.push(mechanism);
+        let changes = BTreeMap::from([(name.clone(), vec![change(mechanism)])]);
+        for (user, result) in session.admin.alter_user_scram_credentials(changes).await {
+            let failure = result.as_ref().err().map(ToString::to_string);
+            let item = format!("user {user}, {}", mechanism.name());
+            if tally.take(item, result).is_some() && !session.json() {
+                session.out.line(&format!("{user}, {}: {done}", mechanism.name()))?;
+            }
+            all.push(json!({"user": user, "mechanism": mechanism.name(), "error": failure}));
+        }
     }
     session.conclude(tally, all)
 }

@@ -6,6 +6,8 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use thalweg_records::Compression;
 
+use crate::client::bootstrap;
+
 /// Options of `thalweg bench`.
 #[derive(Args)]
 pub struct BenchArgs {
@@ -34,8 +36,8 @@ pub(super) enum BenchCommand {
 /// Which cluster and topic.
 #[derive(Args, Clone)]
 pub(super) struct Target {
-    /// Brokers to begin with: host:port,host:port.
-    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value = "127.0.0.1:9092")]
+    /// Brokers to begin with: host:port,host:port [default: $THALWEG_BOOTSTRAP, then 127.0.0.1:9092]
+    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value_t = bootstrap(), hide_default_value = true)]
     pub bootstrap: String,
     /// Topic; created if it is missing.
     #[arg(long, default_value = "bench")]

@@ -478,6 +478,6 @@ pub fn run(args: &FetchArgs) -> Result<Outcome, BenchError> {
         }),
     );
     report.latency("latency_ms", "request to response", &run.stats.latency);
-    report.print(&run, args.output.json);
+    report.print(&run, args.output.json)?;
     Ok(run.outcome())
 }

@@ -286,7 +286,7 @@ fn watch<W>(handles: &[Joined], start: &Start<W>, plan: &Plan<'_>) -> Result<(),
                 _ = tokio::time::sleep(LOOK_EVERY) => {}
                 _ = &mut ctrl_c => {
                     if start.shared.interrupted() {
-                        std::process::exit(130);
+                        std::process::exit(1);
                     }
                     start.shared.interrupt();
                     ctrl_c.set(tokio::signal::ctrl_c());

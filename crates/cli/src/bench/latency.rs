@@ -241,7 +241,7 @@ pub fn run(args: &LatencyArgs) -> Result<Outcome, BenchError> {
     );
     report.latency("latency_ms", "acknowledged after", &run.stats.latency);
     report.latency("end_to_end_ms", "at the consumer after", &run.stats.end_to_end);
-    report.print(&run, args.output.json);
+    report.print(&run, args.output.json)?;
     Ok(run.outcome())
 }
 

@@ -8,8 +8,8 @@
 //! Partitions stay with the connection that has them; when their leader moves or ends, it goes after them (`follow`), and
 //! what was refused or lost meanwhile is counted.
 //!
-//! Exit codes: 0 all well; 1 errors, or data that is not what it should be; 2 bad usage; 3 the
-//! run could not begin; 130 interrupted.
+//! It ends with the exit codes of every command ([`CliError`]). A run that had errors, found data that is
+//! not what it should be, or was interrupted was done in part: 3.
 
 mod args;
 mod client;
@@ -29,11 +29,14 @@ mod stats;
 mod topic;
 mod verify;
 
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 pub use args::BenchArgs;
 
 use args::BenchCommand;
+
+use crate::client::CliError;
 
 /// Why a run could not begin or end.
 #[derive(Debug, thiserror::Error)]
@@ -52,6 +55,9 @@ enum BenchError {
         /// What is wrong.
         what: String,
     },
+    /// The topic is not there.
+    #[error("topic {0}: does not exist")]
+    NoTopic(String),
     /// The group cannot be what the options say.
     #[error("group {group}: {what}")]
     Group {
@@ -63,6 +69,17 @@ enum BenchError {
     /// The data asked for cannot be made.
     #[error(transparent)]
     Data(#[from] data::DataError),
+    /// A file that cannot be read.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which one.
+        path: PathBuf,
+        /// Why it failed.
+        source: std::io::Error,
+    },
+    /// The report cannot be written.
+    #[error("{0}")]
+    Output(std::io::Error),
     /// Something on this machine.
     #[error("{what}: {source}")]
     Io {
@@ -73,6 +90,20 @@ enum BenchError {
     },
 }
 
+impl From<BenchError> for CliError {
+    fn from(error: BenchError) -> CliError {
+        match error {
+            BenchError::Usage(why) => CliError::Usage(why),
+            BenchError::Data(error) => CliError::Usage(error.to_string()),
+            BenchError::Output(error) => CliError::output(&error),
+            BenchError::Client(error) => CliError::Client(error),
+            BenchError::NoTopic(_) => CliError::NotFound(error.to_string()),
+            BenchError::File { path, source } => CliError::file(&path, &source),
+            error => CliError::Failed(error.to_string()),
+        }
+    }
+}
+
 /// How a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Outcome {
@@ -81,8 +112,16 @@ enum Outcome {
     Interrupted,
 }
 
+/// Writes a report.
+fn print(report: &str) -> Result<(), BenchError> {
+    use std::io::Write as _;
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{report}").and_then(|()| out.flush()).map_err(BenchError::Output)
+}
+
 /// Runs one bench command.
 pub fn run(args: BenchArgs) -> ExitCode {
+    crate::client::show_warnings();
     let outcome = match args.command {
         BenchCommand::Produce(args) => produce::run(&args),
         BenchCommand::Fetch(args) => fetch::run(&args),
@@ -91,13 +130,12 @@ pub fn run(args: BenchArgs) -> ExitCode {
         BenchCommand::Group(args) => group::run(&args),
         BenchCommand::Floor(args) => floor::run(&args),
     };
-    match outcome {
-        Ok(Outcome::Clean) => ExitCode::SUCCESS,
-        Ok(Outcome::Errors) => ExitCode::from(1),
-        Ok(Outcome::Interrupted) => ExitCode::from(130),
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(if matches!(error, BenchError::Usage(_)) { 2 } else { 3 })
+    crate::client::exit(match outcome {
+        Ok(Outcome::Clean) => Ok(()),
+        Ok(Outcome::Errors) => {
+            Err(CliError::Partly("there were errors, which the report has".into()))
         }
-    }
+        Ok(Outcome::Interrupted) => Err(CliError::Partly("interrupted before the end".into())),
+        Err(error) => Err(error.into()),
+    })
 }

@@ -594,7 +594,7 @@ pub fn run(args: &ProduceArgs) -> Result<Outcome, BenchError> {
     if args.rate.is_none() {
         report.line("without --rate latencies are those of a closed loop".into());
     }
-    report.print(&run, args.output.json);
+    report.print(&run, args.output.json)?;
     Ok(run.outcome())
 }
 

@@ -1,11 +1,11 @@
 //! What a run prints: one JSON object, or lines to read.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
+use super::BenchError;
 use super::harness::Run;
 use super::stats::BrokerStats;
 
@@ -150,8 +150,7 @@ impl Report {
     }
 
     /// Prints it.
-    pub fn print(self, run: &Run, as_json: bool) {
-        let mut out = std::io::stdout().lock();
+    pub fn print(self, run: &Run, as_json: bool) -> Result<(), BenchError> {
         let text = if as_json {
             Value::Object(self.object).to_string()
         } else {
@@ -163,8 +162,7 @@ impl Report {
             }
             lines.join("\n")
         };
-        // A reader that went away is no concern of the run's.
-        let _ = writeln!(out, "{text}");
+        super::print(&text)
     }
 }
 

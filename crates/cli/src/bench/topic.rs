@@ -63,7 +63,7 @@ pub async fn prepare(
         let code = failed.first().map_or(ErrorCode::NONE, |(_, code)| *code);
         if code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION && !created {
             if !create {
-                return Err(wrong(target, "does not exist"));
+                return Err(BenchError::NoTopic(target.topic.clone()));
             }
             is_growing = make(cluster, target).await?;
             created = true;

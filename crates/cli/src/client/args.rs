@@ -14,6 +14,12 @@ const BOOTSTRAP: &str = "127.0.0.1:9092";
 const BOOTSTRAP_ENV: &str = "THALWEG_BOOTSTRAP";
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Where the brokers are when neither an option nor a property says it.
+pub fn bootstrap() -> String {
+    let named = std::env::var(BOOTSTRAP_ENV).ok().filter(|list| !list.is_empty());
+    named.unwrap_or_else(|| BOOTSTRAP.to_owned())
+}
+
 /// Options of every command that talks to a cluster.
 #[derive(clap::Args, Clone)]
 #[command(next_help_heading = "Connection")]
@@ -32,7 +38,8 @@ pub struct ClientArgs {
     /// thalweg]
     #[arg(long, global = true, value_name = "ID")]
     pub client_id: Option<String>,
-    /// How long to try: 30 (seconds), 500ms, 2m [default: default.api.timeout.ms, then 60]
+    /// How long to try: 30 (seconds), 500ms, 2m [default: default.api.timeout.ms, then 60]. An address
+    /// that does not answer is given up before, after socket.connection.setup.timeout.ms (10 s)
     #[arg(long, global = true, value_name = "TIME", value_parser = text::parse_duration)]
     pub timeout: Option<Duration>,
     /// Print JSON
@@ -91,10 +98,7 @@ impl ClientArgs {
         let bootstrap = match (&self.bootstrap_server, properties.text("bootstrap.servers")) {
             (Some(given), _) => given.clone(),
             (None, Some(known)) => known.to_owned(),
-            (None, None) => std::env::var(BOOTSTRAP_ENV)
-                .ok()
-                .filter(|list| !list.is_empty())
-                .unwrap_or_else(|| BOOTSTRAP.to_owned()),
+            (None, None) => bootstrap(),
         };
         let mut options = Options::from_properties(&properties)?;
         if let Some(id) = &self.client_id {

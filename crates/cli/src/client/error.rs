@@ -1,12 +1,9 @@
 //! How commands fail, and what the shell hears of it.
 
-use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-/// What each exit code means; for the end of a command's long help.
-pub const EXIT_CODES: &str = "\
-Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done in part, what failed is on stderr; 4 what was \
-asked for is not there.";
+use super::stderr::say;
 
 /// Why a command did not do all that it was told.
 #[derive(Debug, thiserror::Error)]
@@ -40,6 +37,15 @@ impl CliError {
         }
     }
 
+    /// What is said of a file that cannot be read.
+    pub fn file(path: &Path, error: &std::io::Error) -> CliError {
+        let text = format!("{}: {error}", path.display());
+        match error.kind() {
+            std::io::ErrorKind::NotFound => CliError::NotFound(text),
+            _ => CliError::Failed(text),
+        }
+    }
+
     fn code(&self) -> u8 {
         match self {
             CliError::Closed => 0,
@@ -53,25 +59,13 @@ impl CliError {
     }
 }
 
-/// One line on stderr, whatever is in it.
-fn say(kind: &str, text: &str) {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    // Without a stderr there is nobody to tell.
-    let _ = writeln!(std::io::stderr(), "{kind}: {line}");
-}
-
-/// Says something on stderr that does not keep the command from going on.
-pub fn warn(text: &str) {
-    say("warning", text);
-}
-
 /// Says of one of several things that it failed.
 pub(super) fn say_error(text: &str) {
     say("error", text);
 }
 
 /// Says why a command failed; how the process ends.
-pub(super) fn exit(result: Result<(), CliError>) -> ExitCode {
+pub fn exit(result: Result<(), CliError>) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -15,23 +15,27 @@ mod partitions;
 mod patterns;
 mod properties;
 mod session;
+mod stderr;
 mod stop;
 mod text;
 pub mod time;
+mod warnings;
 
 use std::future::Future;
 use std::pin::Pin;
 use std::process::ExitCode;
 
-pub use args::{ClientArgs, ClientConfig};
-pub use error::{CliError, EXIT_CODES, warn};
+pub use args::{ClientArgs, ClientConfig, bootstrap};
+pub use error::{CliError, exit};
 pub use output::{Align, Out, Table};
 pub use partitions::{parse_partition, parse_partitions, show_partitions};
 pub use patterns::Patterns;
 pub use properties::report;
 pub use session::{CommandContext, Tally};
-pub use stop::{StopSignals, stop_signal};
+pub use stderr::{clear_progress, note, show_progress, warn};
+pub use stop::StopSignals;
 pub use text::parse_duration;
+pub use warnings::show as show_warnings;
 
 /// Runs a command to its end: its errors go to stderr, and decide how the process ends.
 pub fn run<'a>(command: impl Future<Output = Result<(), CliError>> + 'a) -> ExitCode {
@@ -40,6 +44,7 @@ pub fn run<'a>(command: impl Future<Output = Result<(), CliError>> + 'a) -> Exit
 
 /// One runtime's code for all commands, instead of one for each.
 fn run_boxed(command: Pin<Box<dyn Future<Output = Result<(), CliError>> + '_>>) -> ExitCode {
+    show_warnings();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => runtime.block_on(command),

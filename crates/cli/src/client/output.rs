@@ -5,6 +5,7 @@ use std::io::{self, BufWriter, StdoutLock, Write};
 use serde_json::Value;
 
 use super::error::CliError;
+use super::stderr::note;
 
 /// Standard output, buffered; who stops reading it ends the command without a word.
 pub struct Out {
@@ -32,6 +33,14 @@ impl Out {
     /// A table; nothing where it has no rows.
     pub fn table(&mut self, table: &Table) -> Result<(), CliError> {
         table.write(&mut self.to).map_err(|error| CliError::output(&error))
+    }
+
+    /// A table of what was asked for; where it has no rows a note on stderr says so, of `what`.
+    pub fn table_of(&mut self, what: &str, table: &Table) -> Result<(), CliError> {
+        if table.rows.is_empty() {
+            note(&format!("there are no {what}"));
+        }
+        self.table(table)
     }
 
     /// Hands over what is buffered; call it last, as a failure in dropping is not heard.

@@ -6,12 +6,13 @@ use thalweg::{Properties, Unused};
 use thalweg_metadata::config::properties;
 use thalweg_wire::secret;
 
-use super::error::{CliError, warn};
+use super::error::CliError;
+use super::stderr::warn;
 
 /// Reads a file as `java.util.Properties` does.
 pub(super) fn read(path: &Path) -> Result<Properties, CliError> {
     let wrong = |why: String| CliError::Usage(format!("{}: {why}", path.display()));
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| CliError::file(path, &error))?;
     let values = properties::parse(&bytes).map_err(|error| wrong(error.to_string()))?;
     Ok(Properties::from_iter(values))
 }

@@ -83,6 +83,12 @@ impl Tally {
         self.failed.push(format!("{item}: {error}"));
     }
 
+    /// One that lacks something that was asked for.
+    pub fn missing(&mut self, item: impl Display, what: &str) {
+        self.is_missing = true;
+        self.failed.push(format!("{item}: {what}"));
+    }
+
     /// Counts a result; gives what succeeded.
     pub fn take<T>(&mut self, item: impl Display, result: Result<T, AdminError>) -> Option<T> {
         match result {
@@ -95,6 +101,11 @@ impl Tally {
                 None
             }
         }
+    }
+
+    /// Whether nothing failed.
+    pub fn is_whole(&self) -> bool {
+        self.failed.is_empty()
     }
 
     /// Says what failed, once the output is written.

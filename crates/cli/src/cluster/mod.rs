@@ -12,11 +12,10 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 
-use crate::client::{ClientArgs, CommandContext, EXIT_CODES};
+use crate::client::{ClientArgs, CommandContext};
 
 /// Options of `thalweg cluster`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct ClusterArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -31,8 +30,6 @@ enum ClusterCommand {
     /// Show features and their levels.
     Features,
     /// Change levels of features.
-    ///
-    /// Example: thalweg cluster update-features metadata.version=4.3 --validate-only
     UpdateFeatures(describe::UpdateArgs),
     /// Show the controllers' quorum.
     Quorum,
@@ -47,16 +44,8 @@ enum ClusterCommand {
     /// Move a replica to another log directory of its broker.
     ///
     /// It goes on in the background: `log-dirs --replicas` shows how far it is. Moved to where it is, it stays there.
-    ///
-    /// Example: thalweg cluster move-replica 1 orders:0 /disks/b
-    #[command(verbatim_doc_comment)]
     MoveReplica(log_dirs::MoveArgs),
     /// Give partitions to other brokers.
-    ///
-    /// Examples:
-    ///   thalweg cluster reassign --partition orders:0=2,3,1
-    ///   thalweg cluster reassign --file plan.json
-    #[command(verbatim_doc_comment)]
     Reassign(replicas::ReassignArgs),
     /// Show reassignments under way.
     Reassignments(replicas::ReassignmentsArgs),

@@ -118,7 +118,7 @@ pub(crate) fn plan(partitions: &[(&TopicPartition, &Vec<i32>)]) -> Value {
 /// Reads `{"version":1,"partitions":[{"topic":"t","partition":0,"replicas":[1,2]}]}`.
 fn read_plan(path: &Path) -> Result<Vec<(TopicPartition, Vec<i32>)>, CliError> {
     let wrong = |why: String| CliError::Usage(format!("{}: {why}", path.display()));
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| CliError::file(path, &error))?;
     let plan: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     let version = plan.get("version").and_then(Value::as_i64);
     if version.is_some_and(|version| version != 1) {
@@ -192,7 +192,7 @@ pub(super) async fn list(
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
-        false => session.out.table(&table)?,
+        false => session.out.table_of("reassignments under way", &table)?,
     }
     session.out.finish()
 }

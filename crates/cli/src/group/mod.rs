@@ -12,13 +12,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use thalweg::admin::{AdminError, GroupFilter, MemberToRemove};
 
-use crate::client::{
-    Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Patterns, Table, Tally,
-};
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Patterns, Table, Tally};
 
 /// Options of `thalweg group`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct GroupArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -31,30 +28,14 @@ enum GroupCommand {
     /// List groups.
     List(ListArgs),
     /// Show groups: offsets and lag, members, or state.
-    ///
-    /// Examples:
-    ///   thalweg group describe billing
-    ///   thalweg group describe --all --state
-    #[command(verbatim_doc_comment)]
     Describe(describe::DescribeArgs),
     /// Tell why groups rebalanced: what began it, which partitions moved, who was waited for. Only Thalweg's
     /// brokers know.
-    ///
-    /// Examples:
-    ///   thalweg group why billing
-    ///   thalweg group why billing --last 10
-    #[command(verbatim_doc_comment)]
     Why(why::WhyArgs),
     /// Delete groups that have no members, with their offsets.
     Delete(DeleteArgs),
     /// Give a group without members other offsets; shows what it would do, unless --execute is
     /// given.
-    ///
-    /// Examples:
-    ///   thalweg group reset-offsets billing --topic orders --to-earliest --execute
-    ///   thalweg group reset-offsets billing --all-topics --by-duration PT1H
-    ///   thalweg group reset-offsets billing --all-topics --to-current --export saved.csv
-    #[command(verbatim_doc_comment)]
     ResetOffsets(reset::ResetArgs),
     /// Forget offsets that a group committed for topics it is not subscribed to.
     DeleteOffsets(offsets::DeleteOffsetsArgs),
@@ -173,6 +154,9 @@ async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
+        false if tally.is_whole() && missing.is_none() => {
+            session.out.table_of("such groups", &table)?;
+        }
         false => session.out.table(&table)?,
     }
     tally.conclude(session.out)?;

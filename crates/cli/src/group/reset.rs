@@ -260,7 +260,8 @@ async fn within(session: &CommandContext, wanted: BTreeMap<TopicPartition, i64>)
 
 fn read(path: &Path) -> Result<BTreeMap<TopicPartition, i64>, CliError> {
     let wrong = |why: String| CliError::Usage(format!("{}: {why}", path.display()));
-    let text = std::fs::read_to_string(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| CliError::file(path, &error))?;
+    let text = String::from_utf8(bytes).map_err(|error| wrong(error.to_string()))?;
     let mut wanted = BTreeMap::new();
     for (number, line) in (1..).zip(text.lines()) {
         if line.trim().is_empty() {

@@ -125,7 +125,7 @@ fn lines(group: &str, told: &GroupRebalances, last: usize) -> Vec<String> {
     if told.rebalances.is_empty() {
         out.push("  no rebalance since this broker coordinates it".to_owned());
     }
-    for rebalance in told.rebalances.iter().take(last) {
+    for (at, rebalance) in told.rebalances.iter().take(last).enumerate() {
         let took = match rebalance.over_ms {
             Some(over_ms) => {
                 format!("over after {} ms", over_ms.saturating_sub(rebalance.began_ms))
@@ -136,9 +136,15 @@ fn lines(group: &str, told: &GroupRebalances, last: usize) -> Vec<String> {
             Some(epoch) => format!(", went on as {epoch}"),
             None => String::new(),
         };
+        // A group without members is forgotten, and the next one of its name counts from the start.
+        let older = told.rebalances.get(at + 1);
+        let again = match older.is_some_and(|older| older.epoch >= rebalance.epoch) {
+            true => ", counted from the start because the group had been empty",
+            false => "",
+        };
         let number = if rebalance.waits.is_empty() { "epoch" } else { "generation" };
         out.push(format!(
-            "  {number} {}, {}, {} members, {} partitions moved, {took}{next}",
+            "  {number} {}, {}, {} members, {} partitions moved, {took}{next}{again}",
             rebalance.epoch,
             crate::client::time::format_datetime(rebalance.began_ms),
             rebalance.members,
@@ -180,10 +186,10 @@ fn rebalance_json(rebalance: &GroupRebalance) -> Value {
                 "partition": moved.partition,
                 "from": moved.from,
                 "to": moved.to,
-                "toldMs": moved.told_ms,
-                "freedMs": moved.freed_ms,
-                "takenMs": moved.taken_ms,
-                "unownedMs": moved.unowned_ms(),
+                "told_ms": moved.told_ms,
+                "freed_ms": moved.freed_ms,
+                "taken_ms": moved.taken_ms,
+                "unowned_ms": moved.unowned_ms(),
             })
         })
         .collect();
@@ -197,21 +203,21 @@ fn rebalance_json(rebalance: &GroupRebalance) -> Value {
                 RebalanceStep::Sync => "sync",
                 _ => "unknown",
             };
-            json!({"step": step, "member": wait.member, "endedMs": wait.ended_ms})
+            json!({"step": step, "member": wait.member, "ended_ms": wait.ended_ms})
         })
         .collect();
     let triggers: Vec<String> = rebalance.triggers.iter().map(trigger_text).collect();
     json!({
         "epoch": rebalance.epoch,
-        "beganMs": rebalance.began_ms,
-        "assignedMs": rebalance.assigned_ms,
-        "overMs": rebalance.over_ms,
-        "supersededBy": rebalance.superseded_by,
+        "began_ms": rebalance.began_ms,
+        "assigned_ms": rebalance.assigned_ms,
+        "over_ms": rebalance.over_ms,
+        "superseded_by": rebalance.superseded_by,
         "members": rebalance.members,
         "triggers": triggers,
-        "triggerCount": rebalance.trigger_count,
+        "trigger_count": rebalance.trigger_count,
         "waits": waits,
         "moves": moves,
-        "moveCount": rebalance.move_count,
+        "move_count": rebalance.move_count,
     })
 }

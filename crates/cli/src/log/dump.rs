@@ -36,12 +36,16 @@ pub(super) struct DumpArgs {
     json: bool,
 }
 
+/// What can be shown.
+const EXPECTED: &str = "a segment (.log), an index (.index, .timeindex, .txnindex), a snapshot (.snapshot), a \
+                        checkpoint (.checkpoint, *-checkpoint) or partition.metadata";
+
 /// What is wrong with a file, if anything.
 type Verdict = Result<(), String>;
 
 pub(super) fn run(args: &DumpArgs) -> Result<(), CliError> {
     let mut out = Out::new();
-    let (mut sound, mut broken) = (0usize, Vec::new());
+    let (mut sound, mut broken, mut absent) = (0usize, Vec::new(), 0usize);
     for path in &args.files {
         if !args.json {
             out.line(&format!("{}:", path.display()))?;
@@ -49,13 +53,17 @@ pub(super) fn run(args: &DumpArgs) -> Result<(), CliError> {
         let mut dump = Dump { args, path, out: &mut out, shown: 0 };
         match dump.file()? {
             Ok(()) => sound += 1,
-            Err(why) => broken.push(format!("{}: {why}", path.display())),
+            Err(why) => {
+                absent += usize::from(!path.exists());
+                broken.push(format!("{}: {why}", path.display()));
+            }
         }
     }
     out.finish()?;
     let said = broken.join("; ");
     match (broken.is_empty(), sound) {
         (true, _) => Ok(()),
+        (false, 0) if absent == broken.len() => Err(CliError::NotFound(said)),
         (false, 0) => Err(CliError::Failed(said)),
         (false, _) => Err(CliError::Partly(said)),
     }
@@ -87,7 +95,8 @@ impl Dump<'_> {
             ("leader-epoch-checkpoint", ..) => self.with_bytes(Dump::epochs),
             ("partition.metadata", ..) => self.with_bytes(Dump::partition),
             (name, ..) if name.ends_with("-checkpoint") => self.with_bytes(Dump::checkpoint),
-            _ => Ok(Err("its name does not say what it is".to_owned())),
+            _ if self.path.is_dir() => Ok(Err(format!("is a directory; give {EXPECTED} in it"))),
+            _ => Ok(Err(format!("its name is not that of {EXPECTED}"))),
         }
     }
 

@@ -12,11 +12,10 @@ use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use thalweg::TopicPartition;
 
-use crate::client::{CliError, ClientArgs, CommandContext, EXIT_CODES, Tally, parse_partition};
+use crate::client::{CliError, ClientArgs, CommandContext, Tally, parse_partition};
 
 /// Options of `thalweg log`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct LogArgs {
     #[command(subcommand)]
     command: LogCommand,
@@ -26,28 +25,21 @@ pub struct LogArgs {
 enum LogCommand {
     /// Show what is in files of a log directory: segments, indexes, producer snapshots,
     /// checkpoints.
-    ///
-    /// Examples:
-    ///   thalweg log dump data/orders-0/00000000000000000000.log --print-data
-    ///   thalweg log dump data/__consumer_offsets-0/*.log --print-data --json
-    #[command(verbatim_doc_comment)]
     Dump(dump::DumpArgs),
     /// Delete the records of partitions before an offset.
-    ///
-    /// Example: thalweg log delete-records orders:0=1000 orders:1=-1
     DeleteRecords(DeleteArgs),
 }
 
 #[derive(Args)]
 struct DeleteArgs {
-    #[command(flatten)]
-    client: ClientArgs,
     /// Partitions, and the first offset that is to be left; -1 for none of what is there
     #[arg(value_name = "TOPIC:PARTITION=OFFSET", value_parser = parse_offset)]
     partitions: Vec<(TopicPartition, i64)>,
     /// The same in JSON, as kafka-delete-records.sh takes it
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    client: ClientArgs,
 }
 
 fn parse_offset(text: &str) -> Result<(TopicPartition, i64), String> {
@@ -104,7 +96,7 @@ async fn delete_records(args: DeleteArgs) -> Result<(), CliError> {
 /// Reads `{"version":1,"partitions":[{"topic":"t","partition":0,"offset":7}]}`.
 fn read_offsets(path: &std::path::Path) -> Result<Vec<(TopicPartition, i64)>, CliError> {
     let wrong = |why: String| CliError::Usage(format!("{}: {why}", path.display()));
-    let bytes = std::fs::read(path).map_err(|error| wrong(error.to_string()))?;
+    let bytes = std::fs::read(path).map_err(|error| CliError::file(path, &error))?;
     let plan: Value = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     let partitions = plan.get("partitions").and_then(Value::as_array);
     let partitions = partitions.ok_or_else(|| wrong("it has no partitions".into()))?;

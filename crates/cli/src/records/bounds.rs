@@ -6,12 +6,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use thalweg::{Consumer, Position, TopicPartition};
 
+use crate::client::time::parse_datetime;
 use crate::client::{CliError, parse_duration};
 
 /// For the help of a command.
 pub const PLACES: &str = "\
 Places: beginning, end, stored (what the group committed), 42 (an offset), -10 (so many before the \
-end), @1700000000000 (a time in ms since 1970), @-15m (so long ago).";
+end), @2026-01-31T12:00 (a time, UTC without a zone), @1700000000000 (the same in ms since 1970), @-15m (so \
+long ago).";
 
 /// A place in each partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,7 +43,7 @@ impl FromStr for Place {
                     let then = now.saturating_sub(ago).as_millis();
                     Ok(Place::Time(i64::try_from(then).unwrap_or(i64::MAX)))
                 }
-                None => time.parse().map(Place::Time).map_err(|_| wrong()),
+                None => parse_datetime(time).map(Place::Time).map_err(|_| wrong()),
             };
         }
         match text {
@@ -112,6 +114,8 @@ mod tests {
             ("-5", Place::Before(5)),
             ("@17", Place::Time(17)),
             ("s@17", Place::Time(17)),
+            ("@1970-01-02", Place::Time(86_400_000)),
+            ("@1970-01-01T01:00+02:00", Place::Time(-3_600_000)),
         ] {
             assert_eq!(text.parse(), Ok(place), "{text}");
         }

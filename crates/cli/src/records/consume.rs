@@ -1,7 +1,7 @@
 //! `thalweg consume`.
 
 use std::collections::HashMap;
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::num::NonZero;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
@@ -15,10 +15,9 @@ use thalweg_wire::ErrorCode;
 use super::bounds::{self, PLACES, Place};
 use super::envelope;
 use super::format::{Format, TOKENS};
+use super::output::Output;
 use super::progress::Progress;
-use crate::client::{
-    self, CliError, ClientArgs, ClientConfig, EXIT_CODES, report, stop_signal, warn,
-};
+use crate::client::{self, CliError, ClientArgs, ClientConfig, StopSignals, report, warn};
 
 /// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
@@ -29,18 +28,11 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 const IDLE: Duration = Duration::from_secs(5);
 /// Output is handed over once it is so long, or when nothing more is there.
 const WRITE_AT: usize = 64 << 10;
-
-const EXAMPLES: &str = "\
-Examples:
-  thalweg consume orders -o beginning -e            all there is, then stop
-  thalweg consume orders -o -10 -f '%p:%o %k=%s\\n'  the last ten of each partition, then what comes
-  thalweg consume orders -o @-15m --json            the last quarter of an hour, and on, as JSON
-  thalweg consume orders --isolation read_committed -o beginning -e
-                                                    nothing of open or aborted transactions
-  thalweg consume -G billing '^orders.*'            as a member of a group, all topics that match";
+/// How long a command that was stopped waits for the reader of its output.
+const OUTPUT_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn after_help() -> String {
-    format!("{EXAMPLES}\n\n{TOKENS}\n\n{PLACES}\n\n{EXIT_CODES}")
+    format!("{TOKENS}\n\n{PLACES}")
 }
 
 /// Options of `thalweg consume`.
@@ -57,8 +49,9 @@ pub struct ConsumeArgs {
     /// Where to begin [default: end, or stored in a group]
     #[arg(short, long, value_name = "PLACE", allow_hyphen_values = true)]
     offset: Option<Place>,
-    /// Where to stop: a place before which records are printed
-    #[arg(long, value_name = "PLACE", allow_hyphen_values = true, conflicts_with = "exit")]
+    /// Where to stop: a place before which records are printed. With --exit it stops at the end where
+    /// that is before
+    #[arg(long, value_name = "PLACE", allow_hyphen_values = true)]
     until: Option<Place>,
     /// Stop where the topic ends now: with read_committed at its last stable offset, behind which a transaction
     /// is open.
@@ -140,21 +133,6 @@ impl Print {
     }
 }
 
-/// What goes to standard output.
-#[derive(Default)]
-struct Output {
-    bytes: Vec<u8>,
-}
-
-impl Output {
-    fn flush(&mut self) -> Result<(), CliError> {
-        let mut stdout = std::io::stdout().lock();
-        let done = stdout.write_all(&self.bytes).and_then(|()| stdout.flush());
-        self.bytes.clear();
-        done.map_err(|error| CliError::output(&error))
-    }
-}
-
 /// What is left to be done.
 struct Task {
     print: Print,
@@ -207,14 +185,14 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     if args.offset == Some(Place::Stored) && settings.group_id.is_none() {
         return Err(CliError::Usage("what is stored is a group's: --group or group.id".into()));
     }
-    let until = if args.exit { Some(Place::End) } else { args.until };
-    if until == Some(Place::Stored) {
+    let is_bounded = args.exit || args.until.is_some();
+    if args.until == Some(Place::Stored) {
         let why = "what a group committed is where to begin, not where to stop".to_owned();
         return Err(CliError::Usage(why));
     }
     let (topics, pattern) = topics(args, is_member)?;
     if let Some(pattern) = &pattern {
-        if until.is_some() {
+        if is_bounded {
             let why = "where the topics of a pattern end is not known before they are assigned";
             return Err(CliError::Usage(why.to_owned()));
         }
@@ -228,18 +206,23 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     let mut consumer = Consumer::new(cluster, settings)?;
     let mut task = Task {
         print,
-        output: Output::default(),
+        output: Output::stdout(),
         ends: HashMap::new(),
-        has_ends: until.is_some(),
+        has_ends: is_bounded,
         left: args.count,
         at_once: at_once.map_or(AT_ONCE, NonZero::get),
         records: 0,
         bytes: 0,
         total: None,
     };
-    if let Some(until) = until {
-        task.ends = bounds::offsets(&consumer, &partitions, until).await?;
+    for place in args.until.into_iter().chain(args.exit.then_some(Place::End)) {
+        for (partition, end) in bounds::offsets(&consumer, &partitions, place).await? {
+            let known = task.ends.entry(partition).or_insert(end);
+            *known = end.min(*known);
+        }
     }
+    // Before the group is joined: a signal that ends the process would leave a member behind.
+    let mut stops = StopSignals::new();
     match (&pattern, is_member) {
         (Some(pattern), _) => consumer.subscribe_pattern(pattern)?,
         (None, true) => consumer.subscribe(topics.iter().map(String::as_str))?,
@@ -256,55 +239,113 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
             consumer.assign(all)?;
         }
     }
-    let result = task.run(&mut consumer, args).await;
+    let ran = task.run(&mut consumer, args, &mut stops).await;
     // What came before an error is printed all the same.
-    let flushed = task.output.flush();
-    result?;
-    flushed?;
-    let mut again = std::pin::pin!(stop_signal());
-    tokio::select! {
+    let written = task.finish(&mut consumer, matches!(ran, Ok(Ended::Stopped)), &mut stops).await;
+    let closed = tokio::select! {
         closed = consumer.close(config.timeout) => closed.map_err(CliError::from),
-        () = &mut again => Err(CliError::Failed("stopped before the group was left".into())),
+        () = stops.insist() => Err(CliError::Failed("stopped before the group was left".into())),
+    };
+    match (ran.map(drop).and(written), closed) {
+        (Ok(()) | Err(CliError::Closed), Err(error)) => Err(error),
+        (Err(error), Err(other)) => {
+            warn(&other.to_string());
+            Err(error)
+        }
+        (result, Ok(())) => result,
     }
 }
 
+/// How reading ended.
+enum Ended {
+    /// All that was asked for is there.
+    Whole,
+    /// A signal.
+    Stopped,
+}
+
 impl Task {
-    async fn run(&mut self, consumer: &mut Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
+    async fn run(
+        &mut self,
+        consumer: &mut Consumer,
+        args: &ConsumeArgs,
+        stops: &mut StopSignals,
+    ) -> Result<Ended, CliError> {
         let is_wanted = !args.quiet && !std::io::stdout().is_terminal();
         let mut progress = Progress::new(is_wanted, self.left.or(self.total));
         let mut idle = Idle::default();
-        let mut stopped = std::pin::pin!(stop_signal());
+        let mut stopped = std::pin::pin!(stops.next());
         while self.left != Some(0) && !self.is_done(consumer) {
             let max = self.left.map_or(self.at_once, |left| left.min(self.at_once as u64) as usize);
             // What a poll gave is acknowledged by the next one, and may be committed from then on.
-            if args.group.is_some() {
-                self.output.flush()?;
+            if args.group.is_some() || self.output.bytes.len() >= WRITE_AT {
+                tokio::select! {
+                    biased;
+                    () = &mut stopped => return Ok(Ended::Stopped),
+                    flushed = self.output.flush() => flushed?,
+                }
             }
             tokio::select! {
                 biased;
-                () = &mut stopped => break,
+                () = &mut stopped => return Ok(Ended::Stopped),
                 // Whoever has records all the time lets the others have their turn.
                 () = tokio::task::consume_budget() => {}
             }
             let mut records = consumer.try_poll(max)?;
             if records.is_empty() {
-                self.output.flush()?;
+                tokio::select! {
+                    biased;
+                    () = &mut stopped => return Ok(Ended::Stopped),
+                    flushed = self.output.flush() => flushed?,
+                }
+                self.output.check()?;
                 idle.look(consumer);
                 records = tokio::select! {
                     polled = consumer.poll_timeout(max, LOOK_EVERY) => polled?,
-                    () = &mut stopped => break,
+                    () = &mut stopped => return Ok(Ended::Stopped),
                 };
             }
-            self.take(&records, consumer)?;
+            self.take(&records, consumer);
             progress.update(self.records, self.bytes, self.records);
         }
-        Ok(())
+        Ok(Ended::Whole)
     }
 
-    fn take(&mut self, records: &Records, consumer: &mut Consumer) -> Result<(), CliError> {
+    /// Writes what is left, and sets the consumer back to the first record that is not written, so
+    /// that the group reads it again.
+    async fn finish(
+        &mut self,
+        consumer: &mut Consumer,
+        is_stopped: bool,
+        stops: &mut StopSignals,
+    ) -> Result<(), CliError> {
+        let waited = async {
+            match is_stopped {
+                true => tokio::time::sleep(OUTPUT_TIMEOUT).await,
+                false => stops.next().await,
+            }
+        };
+        let written = tokio::select! {
+            written = self.output.flush() => written,
+            () = waited => {
+                warn("stopped before all output was read");
+                Ok(())
+            }
+        };
+        for (partition, offset) in self.output.unwritten() {
+            consumer.pause([partition]);
+            consumer.seek(partition, Position::at(offset));
+        }
+        written
+    }
+
+    fn take(&mut self, records: &Records, consumer: &mut Consumer) {
         for (partition, records) in records.by_partition() {
             let end = self.ends.get(partition).copied().unwrap_or(i64::MAX);
-            for record in records {
+            for (at, record) in records.into_iter().enumerate() {
+                if at == 0 {
+                    self.output.begin(partition, record.offset().min(end));
+                }
                 if record.offset() >= end {
                     // What comes behind the end is nobody's business here: it is not printed, and so
                     // it is not to be committed either.
@@ -317,11 +358,7 @@ impl Task {
                 self.bytes += record.value().map_or(0, <[u8]>::len) as u64;
                 self.left = self.left.map(|left| left.saturating_sub(1));
             }
-            if self.output.bytes.len() >= WRITE_AT {
-                self.output.flush()?;
-            }
         }
-        Ok(())
     }
 
     /// Whether everything that was asked for is there: every partition stands at its end, or

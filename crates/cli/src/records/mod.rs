@@ -6,6 +6,7 @@ pub mod consume;
 mod envelope;
 mod format;
 mod input;
+mod output;
 pub mod produce;
 mod progress;
 mod sources;

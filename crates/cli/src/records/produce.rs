@@ -21,9 +21,9 @@ use super::envelope;
 use super::format::unescape;
 use super::input::{self, Block, Piece, find};
 use super::progress::Progress;
-use super::sources::{Sources, cannot_read};
+use super::sources::Sources;
 use super::transactions::{Ended, TransactionArgs, Transactions};
-use crate::client::{self, CliError, ClientArgs, EXIT_CODES, StopSignals, report, warn};
+use crate::client::{self, CliError, ClientArgs, StopSignals, report, warn};
 
 /// Records in flight, whose result is still to be looked at.
 const WAITING_MAX: usize = 100_000;
@@ -36,21 +36,8 @@ const JSON_PER_BYTE: usize = 6;
 /// Bytes of JSON around them: names, numbers, what was said of a record that was read.
 const JSON_AROUND: usize = 4 << 10;
 
-const EXAMPLES: &str = "\
-Examples:
-  echo hello | thalweg produce greetings
-  thalweg produce orders -K : < orders.txt            key:value on each line
-  thalweg produce pictures -k logo --file logo.png    a whole file as one record
-  thalweg consume a -o beginning -e --json | thalweg produce b --json     a copy
-  thalweg produce orders --transaction < orders.txt   all of them, or none";
-
-fn after_help() -> String {
-    format!("{EXAMPLES}\n\n{EXIT_CODES}")
-}
-
 /// Options of `thalweg produce`.
 #[derive(clap::Args)]
-#[command(after_help = after_help())]
 pub struct ProduceArgs {
     /// Topic
     topic: String,
@@ -192,7 +179,7 @@ async fn produce(args: &ProduceArgs) -> Result<(), CliError> {
             tokio::select! {
                 // Why the producer cannot go on is what its deliveries say, too.
                 _ = producer.flush() => {}
-                () = stops.next() => warn("stopped before everything was acknowledged"),
+                () = stops.insist() => warn("stopped before everything was acknowledged"),
             }
             result.map(drop)
         }
@@ -285,7 +272,7 @@ impl Run<'_> {
     /// Files that are a record each.
     async fn files(&mut self, paths: &[PathBuf]) -> Result<(), CliError> {
         for path in paths.iter().take(self.left.map_or(usize::MAX, |left| left as usize)) {
-            let failed = |error| cannot_read(path, &error);
+            let failed = |error| CliError::file(path, &error);
             let file = File::open(path).map_err(failed)?;
             let size = file.metadata().map_err(failed)?.len();
             let mut value = Vec::new();

@@ -1,7 +1,9 @@
 //! A line on stderr that tells how far a command is, where somebody looks at it.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::time::{Duration, Instant};
+
+use crate::client::{clear_progress, show_progress};
 
 const EVERY: Duration = Duration::from_millis(200);
 
@@ -38,16 +40,14 @@ impl Progress {
             let filled = (share * 30.0) as usize;
             line = format!("[{:-<30}] {:3.0} % {line}", "#".repeat(filled), share * 100.0);
         }
-        // Without a stderr there is nobody to tell.
-        let mut stderr = std::io::stderr();
-        let _ = write!(stderr, "\r\x1b[2K{line}").and_then(|()| stderr.flush());
+        show_progress(&line);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
         if self.shown.is_some() {
-            let _ = write!(std::io::stderr(), "\r\x1b[2K");
+            clear_progress();
         }
     }
 }

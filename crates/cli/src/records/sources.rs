@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::client::CliError;
 
@@ -28,7 +28,7 @@ impl Sources {
         }
         let mut total = 0;
         for path in paths {
-            total += std::fs::metadata(path).map_err(|error| cannot_read(path, &error))?.len();
+            total += std::fs::metadata(path).map_err(|error| CliError::file(path, &error))?.len();
         }
         let all = paths.iter().cloned().map(Source::Path).collect();
         Ok(Sources { all, total: Some(total) })
@@ -41,17 +41,8 @@ impl Source {
         Ok(match self {
             Source::Stdin => Box::new(std::io::stdin()),
             Source::Path(path) => {
-                Box::new(File::open(path).map_err(|error| cannot_read(path, &error))?)
+                Box::new(File::open(path).map_err(|error| CliError::file(path, &error))?)
             }
         })
-    }
-}
-
-/// What is said of a file that cannot be read.
-pub fn cannot_read(path: &Path, error: &std::io::Error) -> CliError {
-    let text = format!("{}: {error}", path.display());
-    match error.kind() {
-        std::io::ErrorKind::NotFound => CliError::NotFound(text),
-        _ => CliError::Failed(text),
     }
 }

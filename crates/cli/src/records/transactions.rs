@@ -309,7 +309,7 @@ impl Transactions {
         let concluded = tokio::select! {
             biased;
             concluded = is_over => concluded,
-            () = stops.next() => self.abandon(),
+            () = stops.insist() => self.abandon(),
         };
         let tally = self.tally;
         let mut out = Out::new();

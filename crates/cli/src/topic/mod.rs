@@ -11,15 +11,11 @@ use thalweg::TopicPartition;
 use thalweg::admin::{AdminError, ConfigResource, Mode, NewPartitions, NewTopic, TopicRef};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::client::{
-    Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Patterns, Table, Tally,
-};
-use crate::config::ChangeArgs;
+use crate::client::{Align, CliError, ClientArgs, CommandContext, Patterns, Table, Tally, note};
+use crate::config::{self, ChangeArgs};
 
 /// Options of `thalweg topic`.
 #[derive(Args)]
-#[command(after_help = "\
-Names may have * and ?, quoted for the shell: thalweg topic list 'orders-*'", after_long_help = EXIT_CODES)]
 pub struct TopicArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -32,16 +28,10 @@ enum TopicCommand {
     /// List topics.
     List(ListArgs),
     /// Make topics.
-    ///
-    /// Example: thalweg topic create orders -p 12 -r 3 --config retention.ms=86400000
     Create(CreateArgs),
     /// Show topics with their partitions.
-    ///
-    /// Example: thalweg topic describe orders --offsets
     Describe(describe::DescribeArgs),
     /// Give a topic more partitions, or other configs.
-    ///
-    /// Example: thalweg topic alter orders -p 24 --set retention.ms=1000 --delete segment.bytes
     Alter(AlterArgs),
     /// Delete topics, with all records.
     Delete(DeleteArgs),
@@ -189,6 +179,7 @@ async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     });
     let missing =
         patterns.exact().find(|name| !topics.iter().any(|topic| topic.name == **name)).cloned();
+    let is_none = topics.is_empty() && missing.is_none();
     let mut described = BTreeMap::new();
     if args.long || session.json() {
         let names = topics.iter().map(|topic| TopicRef::from(&*topic.name));
@@ -227,6 +218,7 @@ async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
+        false if is_none => note("there are no such topics"),
         false => session.out.table(&table)?,
     }
     tally.conclude(session.out)?;
@@ -356,8 +348,10 @@ async fn alter(client: &ClientArgs, args: AlterArgs) -> Result<(), CliError> {
         }
     }
     if !changes.is_empty() {
-        let changes =
-            names.iter().map(|name| (ConfigResource::topic(name), changes.clone())).collect();
+        let resources = names.iter().map(ConfigResource::topic).collect();
+        let deleted = args.changes.deleted();
+        let resources = config::known(&session, resources, deleted, &mut tally).await;
+        let changes = resources.into_iter().map(|it| (it, changes.clone())).collect();
         let results = session.admin.alter_configs(changes, mode).await;
         for (resource, result) in results {
             let failure = result.as_ref().err().map(ToString::to_string);
@@ -431,7 +425,11 @@ async fn producers(mut session: CommandContext, args: ProducersArgs) -> Result<(
         let described = described
             .remove(&topic)
             .ok_or_else(|| CliError::Failed(format!("nothing is said of topic {}", args.name)))?;
-        partitions = described?.partitions.iter().map(|partition| partition.index).collect();
+        let mut tally = Tally::default();
+        let Some(described) = tally.take(format!("topic {}", args.name), described) else {
+            return tally.conclude(session.out);
+        };
+        partitions = described.partitions.iter().map(|partition| partition.index).collect();
     }
     let partitions = partitions.into_iter().map(|index| TopicPartition::new(&*args.name, index));
     let mut tally = Tally::default();
@@ -445,7 +443,10 @@ async fn producers(mut session: CommandContext, args: ProducersArgs) -> Result<(
     ]);
     let mut all = Vec::new();
     for (partition, result) in session.admin.describe_producers(partitions).await {
-        for producer in tally.take(&partition, result).unwrap_or_default() {
+        let mut producers = tally.take(&partition, result).unwrap_or_default();
+        // A broker gives them in no order.
+        producers.sort_by_key(|producer| producer.id);
+        for producer in producers {
             table.row([
                 partition.partition.to_string(),
                 producer.id.to_string(),
@@ -468,6 +469,9 @@ async fn producers(mut session: CommandContext, args: ProducersArgs) -> Result<(
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
+        false if tally.is_whole() => {
+            session.out.table_of("producers with sequence numbers", &table)?
+        }
         false => session.out.table(&table)?,
     }
     tally.conclude(session.out)

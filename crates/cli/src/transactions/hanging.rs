@@ -10,7 +10,9 @@ use thalweg::TopicPartition;
 use thalweg::admin::{Admin, AdminError, TopicRef, TransactionFilter};
 
 use crate::client::time::{format_datetime, now_ms};
-use crate::client::{Align, CliError, ClientArgs, CommandContext, Table, Tally, parse_duration};
+use crate::client::{
+    Align, CliError, ClientArgs, CommandContext, Table, Tally, note, parse_duration,
+};
 
 /// Topics and partitions that are asked for at once, as with Kafka's tool: a broker may have very many.
 const BATCH: usize = 500;
@@ -121,7 +123,11 @@ pub(super) async fn run(client: &ClientArgs, args: FindHangingArgs) -> Result<()
     if session.json() {
         let each = open.iter().map(|it| hanging_json(it, &coordinated));
         session.out.json(&Value::Array(each.collect()))?;
-    } else if !open.is_empty() {
+    } else if open.is_empty() {
+        if tally.is_whole() {
+            note("no transaction hangs there");
+        }
+    } else {
         session.out.table(&hanging_table(&open, &coordinated))?;
         session.out.line("\nTo abort them, with the same connection options:")?;
         for transaction in &open {

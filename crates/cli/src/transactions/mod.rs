@@ -13,13 +13,11 @@ use thalweg::admin::{TransactionDescription, TransactionFilter};
 
 use crate::client::time::{format_datetime, now_ms};
 use crate::client::{
-    Align, CliError, ClientArgs, CommandContext, EXIT_CODES, Table, Tally, parse_duration,
-    show_partitions,
+    Align, CliError, ClientArgs, CommandContext, Table, Tally, parse_duration, show_partitions,
 };
 
 /// Options of `thalweg transactions`.
 #[derive(Args)]
-#[command(after_long_help = EXIT_CODES)]
 pub struct TransactionsArgs {
     #[command(flatten)]
     client: ClientArgs,
@@ -30,28 +28,12 @@ pub struct TransactionsArgs {
 #[derive(Subcommand)]
 enum TransactionsCommand {
     /// List transactional ids with the state of their last transaction.
-    ///
-    /// Examples:
-    ///   thalweg transactions list
-    ///   thalweg transactions list --state Ongoing --longer-than 5m
-    ///   thalweg transactions list --id-pattern 'billing-.*'
-    #[command(verbatim_doc_comment)]
     List(ListArgs),
     /// Show what is in the transactions of transactional ids, and since when they are open.
-    ///
-    /// Example:
-    ///   thalweg transactions describe billing-0 billing-1
-    #[command(verbatim_doc_comment)]
     Describe(IdArgs),
     /// Have a partition's leader abort a transaction that hangs there, without its coordinator. Of a
     /// transaction that does not hang, this takes away what is in this partition: first see what
     /// find-hanging says.
-    ///
-    /// Examples:
-    ///   thalweg transactions abort --topic orders --partition 0 --start-offset 4711
-    ///   thalweg transactions abort --topic orders --partition 0 \
-    ///     --producer-id 7 --producer-epoch 0 --coordinator-epoch -1
-    #[command(verbatim_doc_comment)]
     Abort(abort::AbortArgs),
     /// Find transactions that no coordinator will end: readers of committed records wait for them, and
     /// compaction stops there. Tells how to abort each.
@@ -60,18 +42,9 @@ enum TransactionsCommand {
     /// --longer-than, and no coordinator knows the producer, or its transaction does not have the
     /// partition. Topics that the cluster uses itself are looked at, too. Whether any is found makes no
     /// difference to the exit code; with --json a list is printed, which is empty if there is none.
-    ///
-    /// Examples:
-    ///   thalweg transactions find-hanging --broker 1
-    ///   thalweg transactions find-hanging --topic orders --longer-than 1h
-    #[command(verbatim_doc_comment)]
     FindHanging(hanging::FindHangingArgs),
     /// Shut out whoever produces with transactional ids, and abort their open transactions: the ids get
     /// a new producer epoch. An id that nobody has used gets a producer id, as with a new producer.
-    ///
-    /// Example:
-    ///   thalweg transactions fence billing-0
-    #[command(verbatim_doc_comment)]
     Fence(IdArgs),
 }
 
@@ -159,6 +132,7 @@ async fn list(client: &ClientArgs, args: ListArgs) -> Result<(), CliError> {
     }
     match session.json() {
         true => session.out.json(&Value::Array(all))?,
+        false if tally.is_whole() => session.out.table_of("such transactions", &table)?,
         false => session.out.table(&table)?,
     }
     tally.conclude(session.out)

@@ -58,6 +58,13 @@ impl Ended {
         self.out
     }
 
+    /// That it ends well, and says one thing about its output.
+    #[track_caller]
+    pub fn notes(self, says: &str) -> String {
+        assert!(self.code == 0 && self.err == format!("note: {says}\n"), "{says}: {self:?}");
+        self.out
+    }
+
     /// That it ends with a code and one line on stderr that says something.
     #[track_caller]
     pub fn fails(self, code: i32, says: &str) -> String {

@@ -11,6 +11,7 @@ use super::super::args::{
     From, parse_acks, parse_compression, parse_count, parse_positive, parse_seconds, parse_size,
     parse_size_i32,
 };
+use crate::client::bootstrap;
 
 /// Options of `thalweg bench client`.
 #[derive(Args)]
@@ -70,8 +71,8 @@ impl Mode {
 /// What all of them have in common.
 #[derive(Args, Clone)]
 pub(super) struct Common {
-    /// Brokers to begin with: host:port,host:port.
-    #[arg(short, long, alias = "bootstrap-server", default_value = "127.0.0.1:9092")]
+    /// Brokers to begin with: host:port,host:port [default: $THALWEG_BOOTSTRAP, then 127.0.0.1:9092]
+    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value_t = bootstrap(), hide_default_value = true)]
     pub bootstrap: String,
     /// Topic; it must be there.
     #[arg(long, default_value = "bench")]

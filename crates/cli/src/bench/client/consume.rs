@@ -281,9 +281,6 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
 /// How many partitions a topic has.
 pub(super) async fn partitions(cluster: &Cluster, topic: &str) -> Result<i32, BenchError> {
     let (metadata, _) = cluster.refresh(&[topic]).await?;
-    let known = metadata.topics.get(topic).ok_or_else(|| BenchError::Topic {
-        topic: topic.to_owned(),
-        what: "does not exist".into(),
-    })?;
+    let known = metadata.topics.get(topic).ok_or_else(|| BenchError::NoTopic(topic.to_owned()))?;
     Ok(i32::try_from(known.partitions.len()).unwrap_or(i32::MAX))
 }

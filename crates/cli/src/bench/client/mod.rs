@@ -13,8 +13,6 @@ mod transact;
 mod usage;
 mod write;
 
-use std::io::Write as _;
-
 use serde_json::{Map, Value, json};
 use thalweg::{Cluster, Options};
 use tokio::runtime::{Builder, Runtime};
@@ -54,8 +52,7 @@ pub fn run(args: &ClientArgs) -> Result<Outcome, BenchError> {
     object.insert("experiment".into(), experiment.into());
     object.extend(report);
     let has_errors = object.get("errors").and_then(Value::as_u64).unwrap_or(0) > 0;
-    // A reader that went away is no concern of the run's.
-    let _ = writeln!(std::io::stdout(), "{}", json!(object));
+    super::print(&json!(object).to_string())?;
     Ok(if has_errors { Outcome::Errors } else { Outcome::Clean })
 }
 

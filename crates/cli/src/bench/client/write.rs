@@ -21,10 +21,8 @@ const WARMUP_STEP: u64 = 1000;
 
 /// Runs the command.
 pub async fn run(cluster: Cluster, args: &WriteArgs) -> Result<Map<String, Value>, BenchError> {
-    let payload = std::fs::read(&args.payload).map_err(|source| {
-        let what = format!("reading {}", args.payload.display());
-        BenchError::Io { what, source }
-    })?;
+    let payload = std::fs::read(&args.payload)
+        .map_err(|source| BenchError::File { path: args.payload.clone(), source })?;
     let values: Vec<&[u8]> = payload.chunks_exact(args.record_size).collect();
     if values.is_empty() {
         let what = format!("{} is shorter than one record", args.payload.display());

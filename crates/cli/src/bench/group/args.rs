@@ -8,6 +8,7 @@ use super::assignor::Assignor;
 use super::member::Protocol;
 use crate::bench::BenchError;
 use crate::bench::args::{Output, Target, parse_seconds};
+use crate::client::bootstrap;
 
 const HEARTBEAT_MS: u32 = 3000;
 const SESSION_MS: u32 = 45_000;
@@ -20,8 +21,8 @@ const STORM_LENGTH: Duration = Duration::from_secs(60);
 /// Options of `thalweg bench group`.
 #[derive(Args, Clone)]
 pub struct GroupArgs {
-    /// Brokers to begin with: host:port,host:port.
-    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value = "127.0.0.1:9092")]
+    /// Brokers to begin with: host:port,host:port [default: $THALWEG_BOOTSTRAP, then 127.0.0.1:9092]
+    #[arg(short, long = "bootstrap-server", alias = "bootstrap", default_value_t = bootstrap(), hide_default_value = true)]
     pub bootstrap: String,
     /// Topic that the members subscribe to; created if it is missing, and then deleted after the
     /// run.

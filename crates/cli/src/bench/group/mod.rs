@@ -81,7 +81,7 @@ pub fn run(args: &GroupArgs) -> Result<Outcome, BenchError> {
         }
     });
     let (report, _) = ran?;
-    report.print(args.output.json);
+    report.print(args.output.json)?;
     cleaned?;
     Ok(report.outcome())
 }
@@ -209,7 +209,7 @@ fn heed_interrupts(interrupted: Arc<AtomicBool>) -> Result<(), BenchError> {
         runtime.block_on(async {
             while tokio::signal::ctrl_c().await.is_ok() {
                 if interrupted.swap(true, Ordering::Relaxed) {
-                    std::process::exit(130);
+                    std::process::exit(1);
                 }
             }
         });

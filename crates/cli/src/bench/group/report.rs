@@ -1,7 +1,5 @@
 //! What a run prints: lines and a table to read, or one JSON object.
 
-use std::io::Write;
-
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -12,7 +10,7 @@ use super::ledger::Micros;
 use super::member::Protocol;
 use super::process::BrokerProcess;
 use super::scenario::{Cost, EventResult, Results};
-use crate::bench::Outcome;
+use crate::bench::{BenchError, Outcome};
 
 /// See the module.
 pub struct Report {
@@ -59,13 +57,12 @@ impl Report {
     }
 
     /// Prints it.
-    pub fn print(&self, as_json: bool) {
+    pub fn print(&self, as_json: bool) -> Result<(), BenchError> {
         let text = match as_json {
             true => json!(self.object).to_string(),
             false => self.lines.join("\n"),
         };
-        // A reader that went away is no concern of the run's.
-        let _ = writeln!(std::io::stdout(), "{text}");
+        crate::bench::print(&text)
     }
 
     fn set(&mut self, name: &str, value: impl Into<Value>) {
