@@ -96,7 +96,6 @@ impl Step<'_, '_> {
             Some(instance_id) if is_unknown => self.join_static(&member_id, instance_id, true)?,
             Some(instance_id) => self.known_static(&member_id, instance_id)?,
         };
-        let downgrades = replaced.as_ref().is_some_and(|old| self.is_classic_with_replaced(old));
         let subscription = subscription_of(&first.metadata).ok_or_else(|| {
             let message = "Malformed embedded consumer protocol in subscription deserialization.";
             refuse(ErrorCode::UNKNOWN_SERVER_ERROR, message)
@@ -107,6 +106,8 @@ impl Step<'_, '_> {
             self.refuse_without_room(&metadata, &member)?;
             updated.metadata = Arc::new(metadata);
         }
+        let downgrades =
+            replaced.as_ref().is_some_and(|old| self.is_classic_with_replaced(old, &updated));
         let renamed = self.update_metadata(&member, &updated);
         let regex = self.update_regex(&member, &updated)?;
         let bump = renamed || regex != RegexUpdate::None;

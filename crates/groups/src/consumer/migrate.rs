@@ -23,7 +23,6 @@ use super::record::ConsumerGroupRecord;
 use super::step::{Cx, Step};
 use crate::assignor::MemberAssignment;
 use crate::classic::{ClassicGroup, JoinedMember};
-use crate::hosted::is_server_mode;
 use crate::{GroupConfig, GroupRecord};
 
 /// A consumer group that has become a classic one.
@@ -298,13 +297,18 @@ impl Step<'_, '_> {
             && !self.is_hosted_without(members)
     }
 
-    /// Whether the group becomes a classic one when a classic member takes the place of `replaced`.
-    pub(crate) fn is_classic_with_replaced(&self, replaced: &ConsumerMember) -> bool {
+    /// Whether the group becomes a classic one when the classic member `joining` takes the place of `replaced`.
+    /// It does not if the coordinator assigns it then.
+    pub(crate) fn is_classic_with_replaced(
+        &self,
+        replaced: &ConsumerMember,
+        joining: &ConsumerMember,
+    ) -> bool {
         let members = self.group.members().len();
         !replaced.is_classic()
             && self.group.classic_members() + 1 == members
             && self.may_downgrade(members)
-            && !is_server_mode(self.cx.config, self.id)
+            && self.voted_with(joining).is_none()
     }
 
     pub(crate) fn may_downgrade(&self, members: usize) -> bool {

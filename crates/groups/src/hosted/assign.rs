@@ -41,7 +41,7 @@ impl Step<'_, '_> {
 
     /// The built-in assignor that the group votes for with `after`, which may be in the place of a static
     /// member of another id; `None` if the coordinator does not assign it then.
-    fn voted_with(&self, after: &ConsumerMember) -> Option<String> {
+    pub(crate) fn voted_with(&self, after: &ConsumerMember) -> Option<String> {
         let joining = after.metadata.classic.as_ref()?.offer();
         if !self.is_server_mode() {
             return None;

@@ -137,6 +137,25 @@ fn group_of_one_member_stays_classic_until_the_second_joins() {
     assert!(is_hosted(&world) && clients[0].owned.len() == 4);
 }
 
+/// Kafka's ConsumerProtocolMigrationTest, online migration with static members.
+#[test]
+fn static_member_with_own_assignor_brings_the_barrier_back() {
+    for (assignor, expected) in [("own", "PreparingRebalance"), ("range", "Stable")] {
+        let mut world = world(4);
+        world.run("chb v=1 g=g m=modern i=ia e=0 rt=5000 o= t=t1", None);
+        let mut classic = consumer("c0", "range");
+        classic.protocols = vec![assignor];
+        classic.topics = vec!["t1", "t2"];
+        classic.instance_id = Some("ia".to_owned());
+        classic.beat(&mut world);
+        let mut other = consumer("c1", "range");
+        other.protocols = vec![assignor];
+        other.run(&mut world);
+        assert_eq!(describe(&mut world).group_state, expected, "{assignor}");
+        assert_eq!(is_hosted(&world), assignor == "range", "{:?}", world.state());
+    }
+}
+
 /// What a leader with an assignor of its own, under the name of a built-in one, may assign.
 #[test]
 fn strange_assignments_stay_at_the_barrier() {
