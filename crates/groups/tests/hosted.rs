@@ -1,5 +1,5 @@
 //! Groups of classic consumers that the coordinator assigns, with consumers that do what consumers do.
-//! There is no oracle for them: what must hold is checked.
+//! What must hold is checked here; `hosted_oracle` compares their answers with Kafka's.
 
 mod claims;
 pub mod client;

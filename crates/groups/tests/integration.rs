@@ -6,6 +6,7 @@ mod assignors;
 mod consumer_groups;
 mod disconnects;
 mod hosted;
+mod hosted_oracle;
 mod in_flight;
 mod kafka_oracle;
 #[path = "../../testkit/src/oracle.rs"]

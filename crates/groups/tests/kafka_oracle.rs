@@ -35,13 +35,13 @@ const DIFFERENCES: &[(&str, &str, &str)] = &[(
 /// Transcripts of what does not end in Kafka.
 const NOT_FOR_KAFKA: &[&str] = &["static_members_without_timeout.txt"];
 
-struct Kafka {
+pub struct Kafka {
     input: Input,
     output: BufReader<Output>,
 }
 
 impl Kafka {
-    fn start() -> Option<Kafka> {
+    pub fn start() -> Option<Kafka> {
         oracle::jars()?;
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/GroupOracle.java");
         let transactions = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/oracle/TxnOracle.java");
@@ -65,7 +65,7 @@ impl Kafka {
         }
     }
 
-    fn end(self) {
+    pub fn end(self) {
         drop(self.input);
         let done = self.output.into_inner().finish();
         assert_eq!(done.status, 0, "the oracle failed: {}", done.errors);
@@ -110,16 +110,16 @@ fn sorted_assignment(bytes: &[u8]) -> Option<String> {
 }
 
 /// Both sides of one script.
-struct Pair<'k> {
+pub struct Pair<'k> {
     kafka: &'k mut Kafka,
-    world: World,
-    names: Names,
+    pub world: World,
+    pub names: Names,
     /// Requests that we answered and Kafka lets wait for ever.
     abandoned: BTreeSet<String>,
 }
 
 impl<'k> Pair<'k> {
-    fn new(kafka: &'k mut Kafka) -> Pair<'k> {
+    pub fn new(kafka: &'k mut Kafka) -> Pair<'k> {
         Pair {
             kafka,
             world: World::new(GroupConfig::default()),
@@ -128,7 +128,8 @@ impl<'k> Pair<'k> {
         }
     }
 
-    fn run(&mut self, op: &str) -> Result<(), String> {
+    /// Runs an operation on both: the lines of both.
+    fn lines(&mut self, op: &str) -> (Vec<String>, Vec<String>) {
         if op.starts_with("new") {
             self.names = Names::default();
             self.abandoned.clear();
@@ -148,6 +149,23 @@ impl<'k> Pair<'k> {
         for line in kafkas.iter_mut().chain(&mut ours) {
             *line = sort_assignments(line);
         }
+        (ours, kafkas)
+    }
+
+    /// Runs an operation on both: the answers of both, by the number of their request.
+    pub fn answers(&mut self, op: &str) -> (Vec<String>, Vec<String>) {
+        let (ours, kafkas) = self.lines(op);
+        let answers = |lines: Vec<String>| {
+            let mut answers: Vec<String> =
+                lines.into_iter().filter(|line| line.starts_with('#')).collect();
+            answers.sort();
+            answers
+        };
+        (answers(ours), answers(kafkas))
+    }
+
+    fn run(&mut self, op: &str) -> Result<(), String> {
+        let (mut ours, mut kafkas) = self.lines(op);
         if op.starts_with("tick") {
             // After a restart sessions end in the same moment, one by one in the order of a hash table.
             // What is in between has another hash; what comes out of it has the same.

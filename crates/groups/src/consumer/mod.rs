@@ -89,8 +89,8 @@ pub(crate) struct Live {
     pub(crate) too_large_for_barrier: Option<usize>,
     /// Ids given out to classic members that have not come back with them.
     pub(crate) pending: BTreeSet<Arc<str>>,
-    /// The epoch in which the coordinator took the group over with an assignment that leaves partitions out.
-    pub(crate) left_out_at: Option<i32>,
+    /// The coordinator took the group over with an assignment that leaves partitions out: the epoch, and the leader.
+    pub(crate) left_out: Option<(i32, Arc<str>)>,
 }
 
 /// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
@@ -114,9 +114,10 @@ impl LiveGroups {
         self.groups.get(group).is_some_and(|live| live.was_hosted)
     }
 
-    /// The epoch in which the coordinator took a group over whose assignment leaves partitions out.
-    pub(crate) fn left_out_at(&self, group: &str) -> Option<i32> {
-        self.groups.get(group)?.left_out_at
+    /// The epoch in which the coordinator took a group over whose assignment leaves partitions out, and the leader that
+    /// assigned so.
+    pub(crate) fn left_out(&self, group: &str) -> Option<&(i32, Arc<str>)> {
+        self.groups.get(group)?.left_out.as_ref()
     }
 
     /// Whether a group may fit the record of a classic one with so many members, as far as is known. To find that

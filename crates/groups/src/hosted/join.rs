@@ -149,14 +149,15 @@ impl Step<'_, '_> {
             first_of_each(&mut classic.protocols);
         }
         let mut updated = ConsumerMember::clone(member);
-        if metadata != *member.metadata {
+        let says_otherwise = metadata != *member.metadata;
+        if says_otherwise {
             self.refuse_without_room(&metadata, member)?;
             updated.metadata = Arc::new(metadata);
         }
         let renamed = self.update_metadata(member, &updated);
         let is_new = member.metadata.classic.is_none();
-        let is_left_out = self.is_left_out();
-        let bump = renamed || is_new || is_new_vote || is_left_out;
+        let starts_round = self.starts_round_for_left_out(&member.id, says_otherwise);
+        let bump = renamed || is_new || is_new_vote || starts_round;
         let found = self.subscription(bump, member, &updated);
         let owned = self.owned_by_id(subscription);
         let (epoch, target) = self.update_target(&found, member, &updated);
@@ -174,11 +175,12 @@ impl Step<'_, '_> {
         Ok(Entry::Joined(Box::new(self.joined(&updated, &newcomer))))
     }
 
-    /// Whether the assignment with which the coordinator took the group over leaves partitions out. Its
-    /// leader, which watches the topics, rejoins to have them assigned.
-    fn is_left_out(&self) -> bool {
-        let group_epoch = self.group.epochs().group;
-        self.cx.live.left_out_at(self.id) == Some(group_epoch)
+    /// Whether partitions are to be assigned that the leader left out before the coordinator took the group over.
+    /// That is done where a classic group would have a round: its leader, which watches the topics, rejoins, or a
+    /// member says something else than before, as a cooperative one does that has given partitions up.
+    fn starts_round_for_left_out(&self, member_id: &str, says_otherwise: bool) -> bool {
+        let Some((epoch, leader)) = self.cx.live.left_out(self.id) else { return false };
+        *epoch == self.group.epochs().group && (says_otherwise || **leader == *member_id)
     }
 }
 

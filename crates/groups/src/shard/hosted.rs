@@ -116,8 +116,8 @@ impl GroupShard {
         };
         expect(&mut self.consumers, classic, &self.config, out);
         self.rebalances.converts(classic);
-        let left_out = leaves_out(&group, &self.image).then(|| group.epochs().group);
-        self.consumers.of(&id).left_out_at = left_out;
+        let left_out = left_out(classic, &group, &self.image);
+        self.consumers.of(&id).left_out = left_out;
         let result = self.with_new_consumer_group(&id, &group, records, now, out, run).ok()?;
         start_classic_sessions(&id, &group, out);
         await_syncs(&id, &group, &unsynced, out);
@@ -173,8 +173,8 @@ impl GroupShard {
         let classic = self.live.get(&id)?;
         expect(&mut self.consumers, classic, &self.config, out);
         self.rebalances.converts(classic);
-        let left_out = leaves_out(&group, &self.image).then(|| group.epochs().group);
-        self.consumers.of(&id).left_out_at = left_out;
+        let left_out = left_out(classic, &group, &self.image);
+        self.consumers.of(&id).left_out = left_out;
         self.with_new_consumer_group(&id, &group, records, now, out, |_| Ok(((), None))).ok()?;
         out.split();
         start_classic_sessions(&id, &group, out);
@@ -229,9 +229,15 @@ fn is_new_to(group: &ClassicGroup, context: &RequestContext, request: &JoinGroup
     }
 }
 
-/// Whether the members' assignments leave partitions of their topics out.
-fn leaves_out(group: &ConsumerGroup, image: &MetadataImage) -> bool {
+/// The epoch and the leader of a group whose assignment leaves partitions of its members' topics out.
+fn left_out(
+    classic: &ClassicGroup,
+    group: &ConsumerGroup,
+    image: &MetadataImage,
+) -> Option<(i32, Arc<str>)> {
     let topics = group.topics().keys().filter_map(|name| image.topics.by_name(name));
     let partitions: usize = topics.map(|topic| topic.partitions.len()).sum();
-    group.targets().values().map(|target| target.len()).sum::<usize>() < partitions
+    let assigned: usize = group.targets().values().map(|target| target.len()).sum();
+    let leader = classic.leader().filter(|_| assigned < partitions)?;
+    Some((group.epochs().group, leader.clone()))
 }
