@@ -229,7 +229,7 @@ impl Life<'_, '_> {
                 .map(|consumer| consumer.number)
                 .collect();
             for partition in 0..4 {
-                if !takers.is_empty() && !(leaves_out && self.chance(30)) {
+                if !(takers.is_empty() || leaves_out && self.chance(30)) {
                     let taker = takers[partition as usize % takers.len()];
                     self.owned.entry(taker).or_default().push((topic, partition));
                 }

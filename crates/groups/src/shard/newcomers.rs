@@ -20,10 +20,13 @@ use crate::{GroupRecord, GroupResponse, GroupTimer};
 /// So many newcomers of a group are answered in one step. Their records are one batch.
 const ANSWERS_MAX: usize = 64;
 
-/// The newcomers of a shard, by group and member.
+/// The newcomers of a group by member.
+type GroupNewcomers = BTreeMap<Arc<str>, (Token, Newcomer)>;
+
+/// The newcomers of a shard, by group.
 #[derive(Debug, Default)]
 pub(super) struct Newcomers {
-    groups: BTreeMap<Arc<str>, BTreeMap<Arc<str>, (Token, Newcomer)>>,
+    groups: BTreeMap<Arc<str>, GroupNewcomers>,
 }
 
 impl Newcomers {
@@ -34,7 +37,7 @@ impl Newcomers {
 
     /// The requests that wait.
     pub(super) fn tokens(&self) -> impl Iterator<Item = Token> {
-        self.groups.values().flat_map(BTreeMap::values).map(|(token, _)| *token)
+        self.groups.values().flat_map(GroupNewcomers::values).map(|(token, _)| *token)
     }
 
     fn take(&mut self, group: &str, member: &str) -> Option<Token> {
