@@ -29,6 +29,8 @@
 //! - the group needs somebody's heartbeat, any one, to look at its topics, to resolve its regular expressions
 //!   or to compute a target assignment.
 
+mod lessons;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::atomic::{AtomicI32, Ordering};
@@ -38,6 +40,8 @@ use std::task::{Context, Poll, Waker};
 use indexmap::IndexMap;
 use thalweg_wire::Uuid;
 
+use lessons::Lessons;
+
 /// For how long a heartbeat may be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HoldLimits {
@@ -46,6 +50,16 @@ pub struct HoldLimits {
     pub interval_ms: Option<i32>,
     /// The member's session timeout, in milliseconds.
     pub session_timeout_ms: i32,
+    /// The time that connections of the member have been seen to stand, in milliseconds: one closed while a request
+    /// of it was held for longer. `None` if none did.
+    pub longest_ms: Option<u32>,
+}
+
+impl HoldLimits {
+    /// Those of a classic member's heartbeat.
+    pub fn of_classic(session_timeout_ms: i32) -> HoldLimits {
+        HoldLimits { interval_ms: None, session_timeout_ms, longest_ms: None }
+    }
 }
 
 /// When a held heartbeat is to be handled once more.
@@ -76,6 +90,8 @@ struct State {
     is_due: bool,
     /// It has been answered: nobody waits for it any more.
     is_over: bool,
+    /// Its connection closed when it had been held for so long, in milliseconds.
+    abandoned_ms: Option<u32>,
     waker: Option<Waker>,
 }
 
@@ -164,11 +180,21 @@ impl HeldHeartbeat {
         Poll::Pending
     }
 
-    /// The heartbeat is answered, or its connection is gone.
+    /// The heartbeat is answered.
     pub fn end(&self) {
         let mut state = self.state();
         state.is_over = true;
         state.waker = None;
+    }
+
+    /// The heartbeat's connection has closed when it had been held for `held_ms`.
+    pub fn abandon(&self, held_ms: u32) {
+        self.end();
+        self.state().abandoned_ms = Some(held_ms);
+    }
+
+    fn abandoned_ms(&self) -> Option<u32> {
+        self.state().abandoned_ms
     }
 
     fn hold(
@@ -234,12 +260,18 @@ struct HeldGroup {
     epoch: Arc<AtomicI32>,
     /// Held members whose target assignment is written, and is not the group's before its epoch is, too.
     retargeted: BTreeSet<Arc<str>>,
+    /// Members whose connections closed while a request of theirs was held for so many milliseconds. The next hold in
+    /// the group takes note of them.
+    abandoned: Vec<(Arc<str>, u32)>,
 }
 
 impl HeldGroup {
     fn take(&mut self, member: &str) -> Option<HeldMember> {
-        let held = self.members.swap_remove(member)?;
+        let (id, held) = self.members.swap_remove_entry(member)?;
         self.hosted -= usize::from(held.is_hosted);
+        if let Some(held_ms) = held.heartbeat.abandoned_ms() {
+            self.abandoned.push((id, held_ms));
+        }
         self.retargeted.remove(member);
         for partition in &held.awaits {
             if self.awaited.get(partition).is_some_and(|waiting| **waiting == *member) {
@@ -260,6 +292,7 @@ impl HeldGroup {
 #[derive(Debug, Default)]
 pub(crate) struct HeldHeartbeats {
     groups: BTreeMap<Arc<str>, HeldGroup>,
+    lessons: Lessons,
 }
 
 impl HeldHeartbeats {
@@ -275,10 +308,17 @@ impl HeldHeartbeats {
         group: &Arc<str>,
         member: &Arc<str>,
         held: HeldMember,
-        limits: HoldLimits,
+        mut limits: HoldLimits,
     ) {
         let here = self.groups.entry(group.clone()).or_default();
         here.take(member);
+        for (member, held_ms) in std::mem::take(&mut here.abandoned) {
+            self.lessons.learn(group, &member, held_ms);
+        }
+        limits.longest_ms = self.lessons.longest_ms(group, member);
+        if limits.longest_ms == Some(0) {
+            return;
+        }
         for partition in &held.awaits {
             here.awaited.insert(*partition, member.clone());
         }
@@ -300,7 +340,14 @@ impl HeldHeartbeats {
 
     /// Something concerns all members of a group.
     pub(crate) fn release_all(&mut self, group: &str) {
-        for (_, held) in self.groups.remove(group).into_iter().flat_map(|here| here.members) {
+        let Some((id, here)) = self.groups.remove_entry(group) else { return };
+        for (member, held_ms) in here.abandoned {
+            self.lessons.learn(&id, &member, held_ms);
+        }
+        for (member, held) in here.members {
+            if let Some(held_ms) = held.heartbeat.abandoned_ms() {
+                self.lessons.learn(&id, &member, held_ms);
+            }
             held.heartbeat.release();
         }
     }
@@ -318,6 +365,7 @@ impl HeldHeartbeats {
 
     /// Something concerns all members of all groups.
     pub(crate) fn release_all_groups(&mut self) {
+        self.lessons.forget_all();
         for here in std::mem::take(&mut self.groups).into_values() {
             for held in here.members.into_values() {
                 held.heartbeat.release();

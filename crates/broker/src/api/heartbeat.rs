@@ -283,7 +283,8 @@ impl Hold {
             Client::Pipelined | Client::AdoptsInterval | Client::WaitsAtInterval => SESSION_PART,
             Client::OneInFlight | Client::TimesOutAfterInterval => SESSION_PART_FROM_ANSWER,
         };
-        interval.min(ms(limits.session_timeout_ms) / part).min(HOLD_MAX)
+        let longest = limits.longest_ms.map_or(HOLD_MAX, |ms| Duration::from_millis(ms.into()));
+        interval.min(ms(limits.session_timeout_ms) / part).min(longest).min(HOLD_MAX)
     }
 }
 
@@ -475,13 +476,13 @@ pub(super) fn handle<R: Holdable>(
         response: R::error(ErrorCode::NONE),
         again: request.again(),
         context: context.clone(),
-        waiting: Waiting(heartbeat),
+        end: HeldEnd { heartbeat, held_since: None },
         next: Arc::default(),
         begun: Instant::now(),
         hold,
     };
     let next = Arc::clone(&held.next);
-    match submit(context, request, Some(&held.waiting.0)) {
+    match submit(context, request, Some(&held.end.heartbeat)) {
         Submitted::Now(response) => {
             held.response = response_of::<R>(context, Some(response));
             if held.limits().is_none() {
@@ -523,11 +524,21 @@ fn response_of<R: Holdable>(context: &Context, response: Option<GroupResponse>) 
 }
 
 /// Tells the coordinator when a heartbeat is answered, or its connection is gone.
-struct Waiting(Arc<HeldHeartbeat>);
+struct HeldEnd {
+    heartbeat: Arc<HeldHeartbeat>,
+    /// When it has been held since.
+    held_since: Option<Instant>,
+}
 
-impl Drop for Waiting {
+impl Drop for HeldEnd {
     fn drop(&mut self) {
-        self.0.end();
+        match self.held_since {
+            None => self.heartbeat.end(),
+            Some(since) => {
+                let held_ms = u32::try_from(since.elapsed().as_millis()).unwrap_or(u32::MAX);
+                self.heartbeat.abandon(held_ms);
+            }
+        }
     }
 }
 
@@ -565,7 +576,7 @@ struct HeldRequest<R: Holdable> {
     response: R::Response,
     again: R::Again,
     hold: Hold,
-    waiting: Waiting,
+    end: HeldEnd,
     next: Arc<NextRequest>,
     begun: Instant,
 }
@@ -574,7 +585,7 @@ impl<R: Holdable> HeldRequest<R> {
     /// For how long it may be held; `None` if it is to be answered now. It may have been held before it failed,
     /// with an append that it waited for.
     fn limits(&self) -> Option<HoldLimits> {
-        self.waiting.0.limits().filter(|_| R::is_ok(&self.response))
+        self.end.heartbeat.limits().filter(|_| R::is_ok(&self.response))
     }
 
     /// It is not held, however long the log took.
@@ -588,7 +599,9 @@ impl<R: Holdable> HeldRequest<R> {
         match self.limits() {
             None => self.answer_at_once(),
             Some(limits) => {
+                self.end.held_since = Some(self.begun);
                 self.hold_back(limits).await;
+                self.end.held_since = None;
                 self.hold.answered::<R>(&self.response);
             }
         }
@@ -596,7 +609,7 @@ impl<R: Holdable> HeldRequest<R> {
     }
 
     async fn hold_back(&mut self, limits: HoldLimits) {
-        let heartbeat = Arc::clone(&self.waiting.0);
+        let heartbeat = Arc::clone(&self.end.heartbeat);
         let broker = Arc::clone(&self.context.broker);
         let _counted = Counted::new(&broker);
         let longest = self.hold.longest(limits);
@@ -647,7 +660,7 @@ impl<R: Holdable> HeldRequest<R> {
     /// Has it handled once more. In a box, as it is not what most of the time is waited for.
     fn ask_again(&mut self, may_hold: bool) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
         Box::pin(async move {
-            let heartbeat = &self.waiting.0;
+            let heartbeat = &self.end.heartbeat;
             let Some((group, member)) = heartbeat.names() else {
                 // It was held, so they are known.
                 self.response = R::error(ErrorCode::UNKNOWN_SERVER_ERROR);
@@ -682,7 +695,7 @@ mod tests {
             measured = interval.arrived(now, held);
             all.extend(measured);
             let hold = hold(Client::OneInFlight, measured);
-            let limits = HoldLimits { interval_ms: None, session_timeout_ms: 45_000 };
+            let limits = HoldLimits::of_classic(45_000);
             held = hold.longest(limits);
             now += if from_answer { held + 3 * SECOND } else { held.max(3 * SECOND) };
         }
@@ -707,7 +720,7 @@ mod tests {
     fn a_heartbeat_is_held_well_within_every_timeout() {
         let longest = |client, told, measured, session_timeout_ms| {
             let hold = hold(client, measured);
-            hold.longest(HoldLimits { interval_ms: told, session_timeout_ms })
+            hold.longest(HoldLimits { interval_ms: told, session_timeout_ms, longest_ms: None })
         };
         let minute = Some(60 * SECOND);
         assert_eq!(longest(Client::OneInFlight, Some(5000), None, 45_000), 5 * SECOND);

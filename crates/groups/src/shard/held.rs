@@ -66,8 +66,7 @@ impl GroupShard {
         if let Some(group) = self.live.get(request.group_id.as_str()) {
             let member = group.member(&request.member_id);
             if let Some(member) = member.filter(|_| group.is(ClassicGroupState::Stable)) {
-                let limits =
-                    HoldLimits { interval_ms: None, session_timeout_ms: member.session_timeout_ms };
+                let limits = HoldLimits::of_classic(member.session_timeout_ms);
                 let held = HeldMember {
                     heartbeat: heartbeat.clone(),
                     awaits: Vec::new(),
@@ -83,8 +82,7 @@ impl GroupShard {
         let Some(member) = group.member(&request.member_id) else { return };
         let Some(classic) = &member.metadata.classic else { return };
         if is_hosted(group, &self.config, id) {
-            let limits =
-                HoldLimits { interval_ms: None, session_timeout_ms: classic.session_timeout_ms };
+            let limits = HoldLimits::of_classic(classic.session_timeout_ms);
             let awaits = awaited(group, member);
             let held =
                 HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: true, epochs: None };
@@ -124,6 +122,7 @@ impl GroupShard {
         let limits = HoldLimits {
             interval_ms: Some(interval_ms),
             session_timeout_ms: classic.session_timeout_ms,
+            longest_ms: None,
         };
         let held = HeldMember { heartbeat: held.clone(), awaits, is_hosted: true, epochs: None };
         self.held.hold(id, &member.id, held, limits);
@@ -163,6 +162,7 @@ impl GroupShard {
         let limits = HoldLimits {
             interval_ms: Some(config.heartbeat_interval_ms),
             session_timeout_ms: config.session_timeout_ms,
+            longest_ms: None,
         };
         let epochs = *group.epochs();
         let interval_ms = config.assignment_interval_ms;

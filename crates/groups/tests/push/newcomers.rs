@@ -5,11 +5,11 @@ use std::task::{Context, Poll, Waker};
 
 use thalweg_groups::{Due, GroupRequest, GroupResponse, HeldHeartbeat};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, JoinGroupRequest};
+use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest};
 
 use super::{
-    Held, Holder, answer_to_join, classic_join, classic_join_to, epoch, join_request, start_join,
-    submit, sync_request, world,
+    Held, Holder, answer_to_join, classic_form, classic_join, classic_join_to, epoch, join_request,
+    start_join, submit, sync_request, world,
 };
 use crate::script::World;
 
@@ -99,6 +99,43 @@ fn held_heartbeat_that_awaits_several_is_due_soon_after_the_first() {
     assert_eq!(held.poll_released(&mut cx), Poll::Ready(()));
     held.reset();
     assert_eq!((held.poll_due(&mut cx), held.is_due()), (Poll::Pending, false));
+    world.check();
+}
+
+/// Java's and librdkafka's clients close the connection to the coordinator when a request times out.
+#[test]
+fn connection_that_closes_in_a_hold_shortens_the_next_hold() {
+    let mut world = world("mode=server");
+    let members = classic_form(&mut world, &["ia", "ib"], "t1");
+    let (id, generation) = &members[0];
+    let beat = |world: &mut World, id: &str| {
+        let request = GroupRequest::Heartbeat(HeartbeatRequest {
+            group_id: "g".into(),
+            member_id: id.into(),
+            generation_id: *generation,
+            ..Default::default()
+        });
+        let held = Arc::<HeldHeartbeat>::default();
+        submit(world, request, Some(held.clone())).expect("an answer");
+        held
+    };
+    // The first one has the coordinator take the group over.
+    beat(&mut world, id);
+    let held = beat(&mut world, id);
+    assert_eq!(held.limits().expect("it is held").longest_ms, None);
+    held.abandon(2_000);
+    assert_eq!(beat(&mut world, id).limits().expect("it is held").longest_ms, Some(1_000));
+    let (other, _) = &members[1];
+    assert_eq!(beat(&mut world, other).limits().expect("it is held").longest_ms, None);
+    // One that is answered teaches nothing.
+    let held = beat(&mut world, id);
+    held.end();
+    let held = beat(&mut world, id);
+    assert_eq!(held.limits().expect("it is held").longest_ms, Some(1_000));
+    for _ in 0..2 {
+        beat(&mut world, id).abandon(300);
+    }
+    assert_eq!(beat(&mut world, id).limits(), None, "it is not held at all");
     world.check();
 }
 
