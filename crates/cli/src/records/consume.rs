@@ -155,6 +155,10 @@ impl Output {
     }
 }
 
+/// Time for committing and leaving the group at the end, also where the coordinator is gone. Docker kills a container
+/// 10 s after SIGTERM.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What is left to be done.
 struct Task {
     print: Print,
@@ -263,7 +267,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     flushed?;
     let mut again = std::pin::pin!(stop_signal());
     tokio::select! {
-        closed = consumer.close(config.timeout) => closed.map_err(CliError::from),
+        closed = consumer.close(config.timeout.min(CLOSE_TIMEOUT)) => closed.map_err(CliError::from),
         () = &mut again => Err(CliError::Failed("stopped before the group was left".into())),
     }
 }
