@@ -266,6 +266,27 @@ fn a_member_without_partitions_waits_for_some() {
     assert!(output.status.success() && output.stdout.is_empty(), "{output:?}");
 }
 
+/// The commit cannot be made, and the group cannot be left: neither is waited for as long as a call may take
+/// (`default.api.timeout.ms`, a minute).
+#[test]
+fn member_ends_in_seconds_by_sigterm_if_broker_is_gone() {
+    let mut broker = Broker::start("gone");
+    broker.ok(&["produce", "t", "-p", "0"], "one\n");
+    let mut command = broker.command(&["consume", "t", "-G", "g", "-o", "beginning"]);
+    let mut member = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let _limited = Limited::new(&member);
+    let mut line = String::new();
+    BufReader::new(member.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "one\n");
+    broker.child.kill().unwrap();
+    broker.child.wait().unwrap();
+    kill_process(Pid::from_child(&member), Signal::TERM).unwrap();
+    let output = member.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("timed out after 5000 ms"), "{said}");
+}
+
 #[test]
 fn what_was_not_printed_is_not_committed() {
     let broker = Broker::start("until");

@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::ListOffsetsRequest;
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use tokio::time::Instant;
+use thalweg_wire::{ApiKey, ErrorCode};
+use tokio::time::{Instant, timeout_at};
 
 use crate::cluster::Cluster;
 use crate::core::fetch::{IsolationLevel, PartitionError, PartitionErrorKind};
 use crate::core::partition::TopicPartition;
 use crate::error::{Error, code_name};
+use crate::options;
 
 /// Timestamp that asks for the end of a log.
 pub(crate) const LATEST: i64 = -1;
@@ -137,13 +138,37 @@ async fn ask(
 }
 
 /// As [`look_up`], again and again until everything is found, something is refused for good, or the
-/// time is over; sorted by partition.
+/// time is over; sorted by partition. An attempt that is under way then is given up.
 pub(crate) async fn look_up_all(
+    cluster: &Cluster,
+    wanted: Vec<(TopicPartition, i64)>,
+    isolation: IsolationLevel,
+    backoff: impl Fn(u32) -> Duration,
+    limit: Duration,
+) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
+    let limit = options::bounded(limit);
+    let deadline = Instant::now() + limit;
+    let mut last = None;
+    let looking_up = look_up_until(cluster, wanted, isolation, backoff, deadline, &mut last);
+    match timeout_at(deadline, looking_up).await {
+        Ok(found) => found,
+        // Why the attempts before failed says more.
+        Err(_) => Err(last.unwrap_or_else(|| Error::Timeout {
+            addr: "the partitions' leaders".into(),
+            what: ApiKey::LIST_OFFSETS.to_string(),
+            after: limit,
+        })),
+    }
+}
+
+/// `last` is why the last attempt did not find everything.
+async fn look_up_until(
     cluster: &Cluster,
     mut wanted: Vec<(TopicPartition, i64)>,
     isolation: IsolationLevel,
     backoff: impl Fn(u32) -> Duration,
     deadline: Instant,
+    last: &mut Option<Error>,
 ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
     let mut all = Vec::with_capacity(wanted.len());
     let mut failures = 0;
@@ -195,6 +220,7 @@ pub(crate) async fn look_up_all(
         if Instant::now() + pause > deadline {
             return Err(error);
         }
+        *last = Some(error);
         tokio::time::sleep(pause).await;
         let topics: BTreeSet<&str> =
             wanted.iter().map(|(partition, _)| &*partition.topic).collect();

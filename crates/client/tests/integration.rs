@@ -11,6 +11,7 @@ mod connection;
 mod consumer;
 mod group;
 mod hostile;
+mod limits;
 mod login;
 mod mixed;
 mod offset_commit;

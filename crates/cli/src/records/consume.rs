@@ -133,6 +133,10 @@ impl Print {
     }
 }
 
+/// Time for committing and leaving the group at the end, also where the coordinator is gone. Docker kills a container
+/// 10 s after SIGTERM.
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// What is left to be done.
 struct Task {
     print: Print,
@@ -243,7 +247,7 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
     // What came before an error is printed all the same.
     let written = task.finish(&mut consumer, matches!(ran, Ok(Ended::Stopped)), &mut stops).await;
     let closed = tokio::select! {
-        closed = consumer.close(config.timeout) => closed.map_err(CliError::from),
+        closed = consumer.close(config.timeout.min(CLOSE_TIMEOUT)) => closed.map_err(CliError::from),
         () = stops.insist() => Err(CliError::Failed("stopped before the group was left".into())),
     };
     match (ran.map(drop).and(written), closed) {

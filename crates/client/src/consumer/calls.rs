@@ -25,6 +25,8 @@ impl Consumer {
     /// were not committed: somebody else reads them again. [`Error::Group`] when this is no longer a
     /// member, or not of this generation: the partitions may be others' already.
     /// [`Error::Membership`] when it is out of the group for good, [`Error::Config`] without a group.
+    /// [`Error::Timeout`], or the error of the last attempt, after
+    /// [`ConsumerConfig::default_api_timeout`](super::ConsumerConfig::default_api_timeout).
     pub async fn commit(&self) -> Result<(), Error> {
         self.handle().commit().await
     }
@@ -66,7 +68,8 @@ impl Consumer {
     /// What the group has committed for partitions, whether or not this is a member of it.
     ///
     /// # Errors
-    /// [`Error::Group`] when the coordinator refuses; [`Error::Config`] without a group.
+    /// [`Error::Group`] when the coordinator refuses; [`Error::Config`] without a group;
+    /// [`Error::Timeout`] as for [`Self::commit`].
     pub async fn committed<'a>(
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode, Uuid};
+use tokio::time::timeout_at;
 
 use super::ConsumerConfig;
 use super::group::Group;
@@ -103,17 +104,31 @@ fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
 
 /// Commits what polls have given so far, behind what was to be committed before.
 pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
-    shared.pending.idle().await;
+    let tries = Tries::new(shared);
+    let idle = async {
+        shared.pending.idle().await;
+        Ok(())
+    };
+    tries.within(shared, ApiKey::OFFSET_COMMIT, idle).await?;
     let offsets = handed_out(shared);
-    commit_given(shared, offsets).await
+    commit_given_by(shared, offsets, tries).await
 }
 
 /// Commits what polls have given.
 pub(super) async fn commit_given(shared: &Arc<Shared>, offsets: Offsets) -> Result<(), Error> {
+    commit_given_by(shared, offsets, Tries::new(shared)).await
+}
+
+async fn commit_given_by(
+    shared: &Arc<Shared>,
+    offsets: Offsets,
+    tries: Tries,
+) -> Result<(), Error> {
     // Without a group, or when it is closed, that is to be said, and not that there is nothing to
     // commit.
     identity_of(shared, ApiKey::OFFSET_COMMIT, |group| group.identity().or(Some(group.nobody())))?;
-    commit(shared, offsets).await?;
+    let refusals = commit_each_by(shared, offsets, tries).await?;
+    refusals.into_values().next().map_or(Ok(()), Err)?;
     lost(shared)
 }
 
@@ -128,6 +143,14 @@ pub(super) async fn commit_each(
     shared: &Arc<Shared>,
     offsets: Offsets,
 ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
+    commit_each_by(shared, offsets, Tries::new(shared)).await
+}
+
+async fn commit_each_by(
+    shared: &Arc<Shared>,
+    offsets: Offsets,
+    mut tries: Tries,
+) -> Result<BTreeMap<TopicPartition, Error>, Error> {
     let Offsets { mut offsets, known_losses, topic_ids } = offsets;
     let mut refusals = BTreeMap::new();
     let number = shared.with_group(|group, _| {
@@ -135,7 +158,6 @@ pub(super) async fn commit_each(
         group.commits
     });
     let number = number.unwrap_or_default();
-    let mut tries = Tries::new(shared);
     let mut first = None;
     let mut has_committed = false;
     while !offsets.is_empty() {
@@ -179,7 +201,13 @@ pub(super) async fn commit_each(
             let error = refused(&now, ApiKey::OFFSET_COMMIT, None, ErrorCode::ILLEGAL_GENERATION);
             return left(error, has_committed, offsets, refusals);
         }
-        let (results, mut failed) = attempt(shared, &now, number, &topic_ids, &offsets).await;
+        let attempted = attempt(shared, &now, number, &topic_ids, &offsets);
+        let attempted = timeout_at(tries.deadline, attempted).await;
+        let (results, mut failed) = attempted.unwrap_or_else(|_| {
+            // Parts of it may have been answered.
+            let results = committed_by(shared, number, &offsets);
+            (results, Some(tries.late(shared, ApiKey::OFFSET_COMMIT)))
+        });
         offsets.retain(|(partition, _)| match results.get(partition) {
             Some(Ok(())) => {
                 has_committed = true;
@@ -281,7 +309,8 @@ pub(super) async fn committed(
     // Anybody may ask: a member that is out of its group, too.
     let identity = identity_of(shared, ApiKey::OFFSET_FETCH, |group| Some(group.nobody()))?;
     loop {
-        let failed = match look_up(shared, &identity, partitions).await {
+        let looked_up = look_up(shared, &identity, partitions);
+        let failed = match tries.within(shared, ApiKey::OFFSET_FETCH, looked_up).await {
             Ok(results) => {
                 let all = results.into_iter().map(|(partition, result)| match result {
                     Ok(found) => Ok((partition, found)),
@@ -454,10 +483,26 @@ fn note(
     }
 }
 
+/// Offsets of the commit of this number that the coordinator has, as far as it has answered.
+fn committed_by(
+    shared: &Shared,
+    number: u64,
+    offsets: &[(TopicPartition, CommittedOffset)],
+) -> PerPartition<()> {
+    let state = shared.lock();
+    let Some(group) = &state.group else { return PerPartition::new() };
+    let is_committed = |partition: &&TopicPartition| {
+        group.committed_by.get(*partition).is_some_and(|by| *by == number)
+    };
+    let partitions = offsets.iter().map(|(partition, _)| partition);
+    partitions.filter(is_committed).map(|partition| (partition.clone(), Ok(()))).collect()
+}
+
 /// How often a topic that is not known is looked for.
 const UNKNOWN_MAX: u32 = 3;
 
-/// How often something is tried again: until `default.api.timeout.ms` is over.
+/// How often something is tried again: until `default.api.timeout.ms` is over. An attempt that is under way then
+/// is given up.
 struct Tries {
     deadline: tokio::time::Instant,
     made: u32,
@@ -467,6 +512,27 @@ impl Tries {
     fn new(shared: &Shared) -> Tries {
         let limit = options::bounded(shared.config.default_api_timeout);
         Tries { deadline: tokio::time::Instant::now() + limit, made: 0 }
+    }
+
+    /// What `asking` gives, if it does so in time.
+    async fn within<T>(
+        &self,
+        shared: &Shared,
+        api: ApiKey,
+        asking: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Error> {
+        timeout_at(self.deadline, asking).await.unwrap_or_else(|_| Err(self.late(shared, api)))
+    }
+
+    /// The error that says that the time is over.
+    fn late(&self, shared: &Shared, api: ApiKey) -> Error {
+        let config = &shared.config;
+        let group = config.group_id.as_deref().unwrap_or_default();
+        Error::Timeout {
+            addr: format!("the coordinator of group {group}").into(),
+            what: api.to_string(),
+            after: config.default_api_timeout,
+        }
     }
 
     /// Before the next try.
@@ -515,7 +581,7 @@ impl Tries {
         tokio::time::sleep(pause).await;
         if matches!(code, ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION) {
             // Made again under another id.
-            refresh(shared, partitions).await?;
+            self.within(shared, ApiKey::METADATA, refresh(shared, partitions)).await?;
         }
         Ok(())
     }

@@ -274,13 +274,12 @@ impl ConsumerHandle {
         wanted: Vec<(TopicPartition, i64)>,
     ) -> Result<Vec<(TopicPartition, FoundOffset)>, Error> {
         let config = &self.shared.config;
-        let deadline = tokio::time::Instant::now() + config.default_api_timeout;
         offsets::look_up_all(
             &self.shared.cluster,
             wanted,
             config.isolation_level,
             |failures| config.backoff(failures),
-            deadline,
+            config.default_api_timeout,
         )
         .await
     }

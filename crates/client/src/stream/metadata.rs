@@ -4,12 +4,16 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use thalweg_wire::ApiKey;
+use tokio::time::timeout;
+
 use crate::cluster::Cluster;
 use crate::consumer::{Consumer, ConsumerHandle};
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::offsets::FoundOffset;
+use crate::options;
 
 use super::settings::ConsumerSettings;
 
@@ -42,9 +46,10 @@ impl MetadataClient {
     /// All topics that this client may see, each with its partitions in order.
     ///
     /// # Errors
-    /// When no broker answers.
+    /// When no broker answers in time
+    /// ([`ConsumerConfig::default_api_timeout`](crate::ConsumerConfig::default_api_timeout)).
     pub async fn list_topics(&self) -> Result<BTreeMap<String, Vec<i32>>, Error> {
-        let (metadata, _) = self.handle.cluster().refresh_all().await?;
+        let (metadata, _) = self.within(self.handle.cluster().refresh_all()).await?;
         let partitions = metadata.topics.iter().map(|(name, topic)| {
             let mut partitions: Vec<i32> = topic.partitions.keys().copied().collect();
             partitions.sort_unstable();
@@ -56,9 +61,10 @@ impl MetadataClient {
     /// A topic's partitions, in order.
     ///
     /// # Errors
-    /// [`Error::Topic`] when it is not there.
+    /// [`Error::Topic`] when it is not there; others as for [`Self::list_topics`].
     pub async fn partitions_for(&self, topic: &str) -> Result<Vec<i32>, Error> {
-        let (metadata, failed) = self.handle.cluster().refresh(&[topic]).await?;
+        let topics = [topic];
+        let (metadata, failed) = self.within(self.handle.cluster().refresh(&topics)).await?;
         if let Some((topic, code)) = failed.into_iter().next() {
             return Err(Error::Topic { topic: topic.into(), code });
         }
@@ -67,6 +73,17 @@ impl MetadataClient {
             topic.map(|topic| topic.partitions.keys().copied().collect()).unwrap_or_default();
         partitions.sort_unstable();
         Ok(partitions)
+    }
+
+    /// What is asked for, if it comes in time.
+    async fn within<T>(&self, asking: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        let after = options::bounded(self.handle.api_timeout());
+        let late = |_| Error::Timeout {
+            addr: "the cluster's brokers".into(),
+            what: ApiKey::METADATA.to_string(),
+            after,
+        };
+        timeout(after, asking).await.map_err(late)?
     }
 
     /// The first offset of each partition.

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until};
 
 use super::assigned::AssignedPartition;
 use super::manual::ManualOffsets;
@@ -310,6 +310,22 @@ impl Hub {
         *self.is_done.borrow()
     }
 
+    /// Waits until the time for ending is over but for a share of it (`1 / share`; 0 for all of it). An end that is
+    /// asked for later counts if it is sooner.
+    async fn until_over(&self, share: u32) {
+        let mut ends = self.end.subscribe();
+        loop {
+            let Some(end) = *ends.borrow_and_update() else { return };
+            let left = end.deadline.saturating_duration_since(Instant::now());
+            let kept = left.checked_div(share).unwrap_or_default();
+            tokio::select! {
+                () = sleep_until(end.deadline - kept) => return,
+                // The sender is part of this.
+                _ = ends.changed() => {}
+            }
+        }
+    }
+
     fn is_quick(&self) -> bool {
         self.end.borrow().is_some_and(|end| end.is_quick)
     }
@@ -346,19 +362,29 @@ impl Hub {
         self.pass_all();
         // What was waited for up to here is not waited for again when the group is left.
         self.end(Duration::MAX, true);
-        let deadline = self.end.borrow().map_or_else(Instant::now, |end| end.deadline);
-        let left = deadline.saturating_duration_since(Instant::now());
         let flushed = tokio::select! {
-            flushed = timeout_at(deadline - left / COMMIT_SHARE, self.flush()) => flushed,
-            () = consumer.attend() => Ok(Ok(())),
+            biased;
+            flushed = self.flush() => Some(flushed),
+            () = consumer.attend() => Some(Ok(())),
+            () = self.until_over(COMMIT_SHARE) => None,
         };
         match flushed {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => tracing::warn!(%error, "what was acknowledged is not committed"),
-            Err(_) => tracing::warn!("what was acknowledged was not committed in time"),
+            Some(Ok(())) => {}
+            Some(Err(error)) => tracing::warn!(%error, "what was acknowledged is not committed"),
+            None => tracing::warn!("what was acknowledged was not committed in time"),
         }
+        let deadline = self.end.borrow().map_or_else(Instant::now, |end| end.deadline);
         let left = deadline.saturating_duration_since(Instant::now());
-        if let Err(error) = consumer.close(left).await {
+        let closed = tokio::select! {
+            biased;
+            closed = consumer.close(left) => closed,
+            // Sooner than it was when this began.
+            () = self.until_over(0) => {
+                tracing::warn!("the group was not left in time");
+                Ok(())
+            }
+        };
+        if let Err(error) = closed {
             tracing::warn!(%error, "the source's consumer did not end as it should");
         }
     }
