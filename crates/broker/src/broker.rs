@@ -144,7 +144,10 @@ impl Broker {
             random: parts.random,
             apis: ApiTable::new(),
             metrics: Metrics::new(),
-            request_budget: Budget::new(crate::settings::request_memory(&parts.config)),
+            request_budget: Budget::with_reserve(
+                crate::settings::request_memory(&parts.config),
+                crate::settings::request_reserve(&parts.config),
+            ),
             fetch_budget: Budget::new(parts.fetch_memory),
             connections: parts.connections,
             answer_budget: Budget::new(parts.fetch_memory),

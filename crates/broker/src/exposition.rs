@@ -240,6 +240,11 @@ pub(crate) fn text(broker: &Broker) -> String {
         broker.request_budget.used(),
     );
     page.gauge(
+        "thalweg_request_reserve_bytes",
+        "Bytes that fetches hold beside that, because other requests hold all of it.",
+        broker.request_budget.reserve_used(),
+    );
+    page.gauge(
         "thalweg_request_memory_limit_bytes",
         "Bytes that requests may hold.",
         broker.request_budget.limit(),

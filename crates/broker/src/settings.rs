@@ -69,6 +69,12 @@ pub(crate) fn request_memory(config: &BrokerConfig) -> usize {
     }
 }
 
+/// Bytes that fetches and the like may have in memory beside that, where other requests hold all of it: enough for the
+/// requests of many followers.
+pub(crate) fn request_reserve(config: &BrokerConfig) -> usize {
+    (request_memory(config) / 16).clamp(4 << 20, 64 << 20)
+}
+
 /// Bytes that members of groups may leave behind: what they say when they join, and what they are
 /// assigned. As much again as requests may hold, beside it: what waits for others must not hold
 /// what those need to be heard.

@@ -129,6 +129,11 @@ impl Requests for ConnectionRequests {
     fn reply(&mut self) -> &mut Reply {
         &mut self.scratch.reply
     }
+
+    fn uses_reserve(api_key: i16) -> bool {
+        // Followers need both, to come and to replicate.
+        matches!(ApiKey(api_key), ApiKey::FETCH | ApiKey::API_VERSIONS)
+    }
 }
 
 /// Reads the request header into the context; gives where the request itself begins.

@@ -8,6 +8,10 @@
 //! it is parked is not charged here (see `Account` in the coordinators' crate, and the budget of
 //! answers to fetches for fetches that wait), or requests that
 //! wait would hold what those need that they wait for.
+//!
+//! Some requests keep their memory while they wait for other requests: a Produce for its transaction's coordinator, a
+//! coordinator's request for its record to be replicated. Followers replicate by Fetch. So a Fetch, which waits for no
+//! other request before it is parked, has a reserve where the budget is used up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,16 +25,33 @@ pub(crate) struct Budget {
     used: AtomicUsize,
     freed: Notify,
     overdraft: Arc<Mutex<()>>,
+    /// For requests that wait for no other one.
+    reserve: Option<Arc<Budget>>,
 }
 
 impl Budget {
     pub(crate) fn new(limit: usize) -> Arc<Budget> {
+        Budget::with(limit, None)
+    }
+
+    /// A budget with a reserve of so many bytes beside it ([`Charge::raise_in_reserve`]).
+    pub(crate) fn with_reserve(limit: usize, reserve: usize) -> Arc<Budget> {
+        Budget::with(limit, Some(Budget::new(reserve)))
+    }
+
+    fn with(limit: usize, reserve: Option<Arc<Budget>>) -> Arc<Budget> {
         Arc::new(Budget {
             limit,
             used: AtomicUsize::new(0),
             freed: Notify::new(),
             overdraft: Arc::new(Mutex::new(())),
+            reserve,
         })
+    }
+
+    /// Bytes held now of the reserve.
+    pub(crate) fn reserve_used(&self) -> usize {
+        self.reserve.as_ref().map_or(0, |reserve| reserve.used())
     }
 
     /// Bytes held now.
@@ -127,6 +148,32 @@ impl Charge {
                 }
             }
         }
+    }
+
+    /// The same for a request that waits for no other one while it holds this: without room it moves to the reserve,
+    /// which only such requests hold.
+    pub(crate) async fn raise_in_reserve(&mut self, bytes: usize) {
+        if self.try_raise_to(bytes) {
+            return;
+        }
+        let Some(reserve) = &self.budget.reserve else {
+            return self.raise_to(bytes).await;
+        };
+        let mut reserved = Charge::new(reserve);
+        reserved.raise_to(bytes).await;
+        *self = reserved;
+    }
+
+    /// Whether this is a charge of another budget, which can only be the reserve.
+    pub(crate) fn is_in_reserve_of(&self, budget: &Arc<Budget>) -> bool {
+        !Arc::ptr_eq(&self.budget, budget)
+    }
+
+    /// Moves the charge back from the reserve, waiting for room.
+    pub(crate) async fn leave_reserve_to(&mut self, budget: &Arc<Budget>) {
+        let mut charge = Charge::new(budget);
+        charge.raise_to(self.bytes).await;
+        *self = charge;
     }
 
     /// Bytes this holds.
@@ -229,6 +276,30 @@ mod tests {
         assert!(none.try_raise_past(30));
         drop((first, none));
         assert_eq!(budget.used(), 0);
+    }
+
+    #[tokio::test]
+    async fn reserve_serves_where_the_budget_is_used_up() {
+        let budget = Budget::with_reserve(100, 50);
+        let mut keeps = Charge::new(&budget);
+        keeps.raise_to(90).await;
+        // Holds a part of the budget already, and gives that back.
+        let mut fetch = Charge::new(&budget);
+        fetch.raise_in_reserve(10).await;
+        assert!(!fetch.is_in_reserve_of(&budget));
+        fetch.raise_in_reserve(30).await;
+        assert!(fetch.is_in_reserve_of(&budget));
+        assert_eq!((budget.used(), budget.reserve_used()), (90, 30));
+        // In the reserve one at a time goes past the limit, as in the budget.
+        let mut other = Charge::new(&budget);
+        other.raise_in_reserve(20).await;
+        fetch.raise_in_reserve(40).await;
+        assert_eq!((budget.used(), budget.reserve_used()), (90, 60));
+        keeps.release();
+        fetch.leave_reserve_to(&budget).await;
+        assert_eq!((budget.used(), budget.reserve_used()), (40, 20));
+        drop((keeps, fetch, other));
+        assert_eq!((budget.used(), budget.reserve_used()), (0, 0));
     }
 
     #[tokio::test]

@@ -38,6 +38,9 @@ pub(crate) trait Requests: Send {
 
     /// The answer that is being built.
     fn reply(&mut self) -> &mut Reply;
+
+    /// Whether requests of an API wait for no other request while their frame is held: then there is a reserve for them.
+    fn uses_reserve(api_key: i16) -> bool;
 }
 
 /// An answer: a frame, and what of it lies in files.
@@ -96,7 +99,11 @@ pub(crate) fn serve<R: Requests>(
 ) -> impl Future<Output = ()> + Send {
     let connection_id = broker.next_connection_id();
     let mut connection = Connection {
-        reader: FrameReader::new(Charge::new(&broker.request_budget), broker.settings().frame_max),
+        reader: FrameReader::new(
+            &broker.request_budget,
+            broker.settings().frame_max,
+            R::uses_reserve,
+        ),
         requests,
         broker,
         stream,

@@ -5,14 +5,16 @@ use std::future::poll_fn;
 use std::io;
 use std::ops::Range;
 use std::pin::pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use bytes::BufMut;
 use parking_lot::Mutex;
-use tokio::io::AsyncReadExt;
+use rustix::net::RecvFlags;
+use tokio::io::{AsyncReadExt, Interest};
 use tokio::net::TcpStream;
 
-use super::budget::Charge;
+use super::budget::{Budget, Charge};
 use super::buffers;
 use super::idle::Idle;
 
@@ -22,6 +24,8 @@ const FIRST: usize = 64 << 10;
 const LOOK_AHEAD: usize = 4 << 10;
 /// Room for the first read of a frame whose length is not known yet.
 const PROBE: usize = 4 << 10;
+/// A frame's length and the number of its API.
+const HEAD: usize = 6;
 
 /// Bytes of frames after which a connection whose next frame is already there lets others run. A
 /// peer that always has more to send would keep its worker, and its neighbours would wait.
@@ -87,15 +91,85 @@ pub(crate) struct FrameReader {
     buffer: Vec<u8>,
     /// Where the next frame's length field begins.
     start: usize,
+    /// Of the budget, or of its reserve.
     charge: Charge,
+    budget: Arc<Budget>,
+    /// Whether requests of an API may use the reserve.
+    uses_reserve: fn(i16) -> bool,
     frame_max: usize,
     /// Bytes of frames since others could last run.
     turn: usize,
 }
 
 impl FrameReader {
-    pub(crate) fn new(charge: Charge, frame_max: usize) -> FrameReader {
-        FrameReader { buffer: Vec::new(), start: 0, charge, frame_max, turn: 0 }
+    pub(crate) fn new(
+        budget: &Arc<Budget>,
+        frame_max: usize,
+        uses_reserve: fn(i16) -> bool,
+    ) -> FrameReader {
+        FrameReader {
+            buffer: Vec::new(),
+            start: 0,
+            charge: Charge::new(budget),
+            budget: Arc::clone(budget),
+            uses_reserve,
+            frame_max,
+            turn: 0,
+        }
+    }
+
+    /// Whether the next frame's request may use the reserve; `None` while nothing of it is here.
+    fn may_use_reserve(&self, stream: &TcpStream) -> Option<bool> {
+        let mut head = [0; HEAD];
+        let have = &self.buffer[self.start..];
+        let known = match have.first_chunk::<HEAD>() {
+            Some(known) => {
+                head = *known;
+                HEAD
+            }
+            None if have.is_empty() => {
+                let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+                let peek = || Ok(rustix::net::recv(stream, &mut head[..], flags)?.0);
+                match stream.try_io(Interest::READABLE, peek) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                    peeked => peeked.unwrap_or(0),
+                }
+            }
+            None => 0,
+        };
+        let key = i16::from_be_bytes([head[4], head[5]]);
+        Some(known == HEAD && (self.uses_reserve)(key))
+    }
+
+    /// Raises the charge for the next frame.
+    async fn raise_charge(&mut self, bytes: usize, stream: &TcpStream) {
+        if !self.charge.try_raise_to(bytes) {
+            // In a box, like the wait for room: few connections ever do.
+            Box::pin(self.wait_to_raise_charge(bytes, stream)).await;
+        }
+    }
+
+    async fn wait_to_raise_charge(&mut self, bytes: usize, stream: &TcpStream) {
+        loop {
+            match self.may_use_reserve(stream) {
+                Some(true) => return self.charge.raise_in_reserve(bytes).await,
+                Some(false) => {
+                    if self.charge.is_in_reserve_of(&self.budget) {
+                        self.charge.leave_reserve_to(&self.budget).await;
+                    }
+                    return self.charge.raise_to(bytes).await;
+                }
+                None => tokio::select! {
+                    () = self.charge.raise_to(bytes) => return,
+                    ready = stream.readable() => {
+                        if ready.is_err() {
+                            // The read that follows says why.
+                            return self.charge.raise_to(bytes).await;
+                        }
+                    }
+                },
+            }
+        }
     }
 
     /// The whole frame, when all of it is here: its body's place in the buffer.
@@ -137,6 +211,12 @@ impl FrameReader {
         }
         loop {
             if let Some(body) = self.complete()? {
+                // It came with one before it, which was in the reserve.
+                if self.charge.is_in_reserve_of(&self.budget)
+                    && self.may_use_reserve(stream) != Some(true)
+                {
+                    Box::pin(self.charge.leave_reserve_to(&self.budget)).await;
+                }
                 return Ok(body);
             }
             if self.buffer.len() == self.start {
@@ -148,7 +228,7 @@ impl FrameReader {
                     self.buffer = buffers::take();
                 }
             }
-            self.make_room().await;
+            self.make_room(stream).await;
             let before = self.buffer.len();
             let target = self.wanted().min(self.buffer.capacity());
             match read_some(stream, &mut self.buffer, target - before).await? {
@@ -238,23 +318,26 @@ impl FrameReader {
             buffers::give(std::mem::take(&mut self.buffer));
             self.charge.release();
         }
+        if self.charge.is_in_reserve_of(&self.budget) {
+            self.charge = Charge::new(&self.budget);
+        }
     }
 
     /// Grows the buffer towards what is wanted: to at most twice what has arrived.
-    async fn make_room(&mut self) {
+    async fn make_room(&mut self, stream: &TcpStream) {
         if self.buffer.capacity() == 0 {
-            self.charge.raise_to(FIRST).await;
+            self.raise_charge(FIRST, stream).await;
             self.buffer.reserve_exact(FIRST);
         } else {
             // Capacity that a pooled buffer brought along is charged like any other.
-            self.charge.raise_to(self.buffer.capacity()).await;
+            self.raise_charge(self.buffer.capacity(), stream).await;
         }
         let wanted = self.wanted();
         if self.buffer.len() < self.buffer.capacity() {
             return;
         }
         let grown = wanted.min(self.buffer.capacity().saturating_mul(2)).max(FIRST);
-        self.charge.raise_to(grown).await;
+        self.raise_charge(grown, stream).await;
         self.buffer.reserve_exact(grown - self.buffer.len());
     }
 }
@@ -297,7 +380,6 @@ impl Drop for FrameReader {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::task::Wake;
 

@@ -25,6 +25,18 @@ const SLICES_MAX: usize = 128;
 /// Most bytes one `sendfile` takes, so that one connection does not keep its worker for long.
 const SENDFILE_MAX: usize = 1 << 20;
 
+/// Bytes after which a frame's sender lets others run. A peer that takes everything at once never has it wait, and a frame
+/// may have as many bytes as `fetch.max.bytes` says.
+const TURN: usize = 2 << 20;
+
+/// What a frame is sent on.
+struct Sender<'a> {
+    stream: &'a TcpStream,
+    idle: &'a mut Idle,
+    /// Bytes since others could last run.
+    turn: usize,
+}
+
 /// Sends all of the frame. A peer that takes nothing for longer than `idle` allows has timed out.
 pub(crate) async fn send(
     stream: &TcpStream,
@@ -32,9 +44,10 @@ pub(crate) async fn send(
     frame: &Writer,
     files: &[FileRange],
 ) -> io::Result<()> {
+    let mut sender = Sender { stream, idle, turn: 0 };
     let inline = frame.inline();
     if frame.segments().is_empty() {
-        return send_bytes(stream, idle, &[inline], false).await;
+        return sender.bytes(&[inline], false).await;
     }
     let mut pending: Vec<&[u8]> = Vec::with_capacity(SLICES_MAX.min(frame.segments().len() * 2));
     let mut at = 0;
@@ -46,34 +59,29 @@ pub(crate) async fn send(
         match segment {
             Segment::Bytes(bytes) => pending.push(bytes),
             Segment::External { id, len } => {
-                send_bytes(stream, idle, &pending, true).await?;
+                sender.bytes(&pending, true).await?;
                 pending.clear();
                 let range = files.get(*id as usize).ok_or(io::ErrorKind::InvalidInput)?;
-                send_file(stream, idle, range, *len as usize).await?;
+                sender.file(range, *len as usize).await?;
             }
         }
         if pending.len() + 1 >= SLICES_MAX {
-            send_bytes(stream, idle, &pending, true).await?;
+            sender.bytes(&pending, true).await?;
             pending.clear();
         }
     }
     if at < inline.len() {
         pending.push(&inline[at..]);
     }
-    send_bytes(stream, idle, &pending, false).await
+    sender.bytes(&pending, false).await
 }
 
-async fn send_bytes(
-    stream: &TcpStream,
-    idle: &mut Idle,
-    slices: &[&[u8]],
-    more: bool,
-) -> io::Result<()> {
-    let total: usize = slices.iter().map(|s| s.len()).sum();
-    let mut sent = 0;
-    let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
-    while sent < total {
-        let result = stream.try_io(Interest::WRITABLE, || {
+impl Sender<'_> {
+    async fn bytes(&mut self, slices: &[&[u8]], more: bool) -> io::Result<()> {
+        let total: usize = slices.iter().map(|s| s.len()).sum();
+        let flags = if more { SendFlags::MORE | SendFlags::NOSIGNAL } else { SendFlags::NOSIGNAL };
+        let stream = self.stream;
+        let send_some = |sent: usize| {
             let mut skip = sent;
             let mut io_slices = [io::IoSlice::new(&[]); SLICES_MAX];
             let mut used = 0;
@@ -95,48 +103,55 @@ async fn send_bytes(
                 &mut SendAncillaryBuffer::default(),
                 flags,
             )?)
-        });
-        match result {
-            Ok(n) => sent += n,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                idle.ready(|cx| stream.poll_write_ready(cx)).await?
-            }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
+        };
+        self.all(total, |sent| stream.try_io(Interest::WRITABLE, || send_some(sent))).await
     }
-    Ok(())
-}
 
-async fn send_file(
-    stream: &TcpStream,
-    idle: &mut Idle,
-    range: &FileRange,
-    len: usize,
-) -> io::Result<()> {
-    let mut offset = range.offset;
-    let end = range.offset + len as u64;
-    while offset < end {
-        let count = ((end - offset) as usize).min(SENDFILE_MAX);
-        let result = stream.try_io(Interest::WRITABLE, || {
-            let mut at = offset;
-            Ok(rustix::fs::sendfile(stream.as_fd(), range.file.as_fd(), Some(&mut at), count)?)
-        });
-        match result {
-            // The file ends before the range does: the frame cannot be finished.
-            Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-            // Fewer than asked for may mean that the socket is full, or that the file has been cut,
-            // and only another call tells. Without that call a socket with room would be waited for,
-            // and the system says that a socket has room only once after it was full.
-            Ok(n) => offset += n as u64,
-            Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                idle.ready(|cx| stream.poll_write_ready(cx)).await?
+    async fn file(&mut self, range: &FileRange, len: usize) -> io::Result<()> {
+        let stream = self.stream;
+        let send_some = |sent: usize| {
+            let mut at = range.offset + sent as u64;
+            let count = (len - sent).min(SENDFILE_MAX);
+            match rustix::fs::sendfile(stream.as_fd(), range.file.as_fd(), Some(&mut at), count)? {
+                // The file ends before the range does: the frame cannot be finished.
+                0 => Err(io::ErrorKind::UnexpectedEof.into()),
+                // Fewer than asked for may mean that the socket is full, or that the file has been cut,
+                // and only another call tells. Without that call a socket with room would be waited for,
+                // and the system says that a socket has room only once after it was full.
+                n => Ok(n),
             }
-            Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-            Err(e) => return Err(e),
-        }
+        };
+        self.all(len, |sent| stream.try_io(Interest::WRITABLE, || send_some(sent))).await
     }
-    Ok(())
+
+    /// Sends `total` bytes by calls of `send_some`, which is given how many are sent. Where the socket is full it is waited
+    /// for, and where it never is others run after each [`TURN`].
+    async fn all(
+        &mut self,
+        total: usize,
+        mut send_some: impl FnMut(usize) -> io::Result<usize>,
+    ) -> io::Result<()> {
+        let mut sent = 0;
+        while sent < total {
+            if self.turn >= TURN {
+                self.turn = 0;
+                tokio::task::yield_now().await;
+            }
+            match send_some(sent) {
+                Ok(n) => {
+                    sent += n;
+                    self.turn += n;
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let stream = self.stream;
+                    self.idle.ready(|cx| stream.poll_write_ready(cx)).await?;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -202,7 +217,8 @@ mod tests {
             }
             got
         });
-        let sending = send_file(&ours, &mut idle, &range, LEN);
+        let mut sender = Sender { stream: &ours, idle: &mut idle, turn: 0 };
+        let sending = sender.file(&range, LEN);
         tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap();
         let got = tokio::time::timeout(DEADLINE, reading).await.unwrap().unwrap();
         assert!(got == bytes[1..], "other bytes arrived");
@@ -230,7 +246,8 @@ mod tests {
         };
         tokio::time::timeout(DEADLINE, room).await.unwrap();
         let mut idle = Idle::default();
-        let sending = send_file(&ours, &mut idle, &range, LEN);
+        let mut sender = Sender { stream: &ours, idle: &mut idle, turn: 0 };
+        let sending = sender.file(&range, LEN);
         let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::UnexpectedEof);
     }
@@ -242,8 +259,39 @@ mod tests {
         let (ours, _theirs) = connection().await;
         let mut idle = Idle::default();
         idle.set_limit(Some(Duration::from_millis(50)));
-        let sending = send_file(&ours, &mut idle, &range, LEN);
+        let mut sender = Sender { stream: &ours, idle: &mut idle, turn: 0 };
+        let sending = sender.file(&range, LEN);
         let error = tokio::time::timeout(DEADLINE, sending).await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    /// A peer that takes everything at once does not keep a frame's sender on its worker.
+    #[tokio::test]
+    async fn sender_to_a_fast_reader_lets_others_run() {
+        const CALL: usize = 64 << 10;
+        const TURNS: usize = 20;
+        let (ours, _theirs) = connection().await;
+        let others = std::rc::Rc::new(std::cell::Cell::new(0));
+        let counted = std::rc::Rc::clone(&others);
+        let other = async move {
+            loop {
+                counted.set(counted.get() + 1);
+                tokio::task::yield_now().await;
+            }
+        };
+        let mut idle = Idle::default();
+        let mut sender = Sender { stream: &ours, idle: &mut idle, turn: 0 };
+        let sending = async {
+            // Two pieces of one frame: the turn goes on from the first to the second.
+            for _ in 0..2 {
+                sender.all(TURN * TURNS / 2, |_| Ok(CALL)).await.unwrap();
+            }
+        };
+        tokio::select! {
+            biased;
+            () = sending => {}
+            () = other => {}
+        }
+        assert_eq!(others.get(), TURNS - 1);
     }
 }

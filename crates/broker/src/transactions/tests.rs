@@ -5,13 +5,15 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::add_partitions_to_txn_response::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,
 };
+use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::produce_response::PartitionProduceResponse;
 use thalweg_wire::messages::{
-    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, ProduceRequest,
+    AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, FetchRequest, ProduceRequest,
 };
 
 use super::*;
+use crate::net::budget::Charge;
 use crate::net::outgoing::Outgoing;
 use crate::testing::{self, Conversation, NODE, Node, Peer, is_ready, soon, until};
 
@@ -293,6 +295,67 @@ async fn who_waits_for_a_coordinator_that_hangs_holds_nobody_else_up() {
     silent.answer(&answer(vec![result(&hangs, ErrorCode::NONE)])).await;
     let late = waits.await;
     assert_eq!((late.error_code, late.base_offset), (ErrorCode::NONE, 2));
+    world.node.shut_down().await;
+}
+
+/// Requests that wait with their frames may hold all the memory that there is for requests. What they wait for may need a
+/// follower's fetch, so that is served.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn fetch_is_read_while_produce_requests_hold_all_memory() {
+    const PARTITIONS: usize = 3_000;
+    let configs = [
+        ADDING,
+        ("queued.max.request.bytes", "262144"),
+        ("socket.request.max.bytes", "131072"),
+        ("request.timeout.ms", "600000"),
+    ];
+    let world = World::new(&configs).await;
+    let name = world.name(2, 0);
+    let (transactional, plain) = (world.node.connect().await, world.node.connect().await);
+    let producing = |mut connection: Outgoing, name: Option<String>, producer_id: i64| {
+        tokio::spawn(async move { produce(&mut connection, name.as_deref(), producer_id).await })
+    };
+    let mut waiting = vec![producing(transactional, Some(name.clone()), 4)];
+    let mut conversation = world.first.accept().await;
+    assert_eq!(asked(&mut conversation).await, [&*name]);
+    // All others that hold memory.
+    let budget = &world.broker().request_budget;
+    let mut all = Charge::new(budget);
+    until("the rest of the memory", || {
+        let free = budget.limit() - budget.used();
+        all.try_raise_to(all.bytes() + free) && budget.used() == budget.limit()
+    })
+    .await;
+    // A producer waits for room.
+    waiting.push(producing(plain, None, -1));
+
+    // A follower comes, and what it says is read: little, and more than a first buffer has room for.
+    let mut follower = world.node.connect().await;
+    for partitions in [1, PARTITIONS] {
+        let partition = FetchPartition {
+            current_leader_epoch: -1,
+            partition_max_bytes: 1 << 20,
+            ..Default::default()
+        };
+        let topic = FetchTopic {
+            topic_id: TOPIC,
+            partitions: vec![partition; partitions],
+            ..Default::default()
+        };
+        let request =
+            FetchRequest { max_bytes: 1 << 20, topics: vec![topic], ..Default::default() };
+        let answer = soon("an answer", follower.call(&request)).await.unwrap();
+        assert_eq!(answer.responses[0].partitions.len(), partitions);
+    }
+    assert!(waiting.iter().all(|produce| !produce.is_finished()));
+    assert_eq!((budget.used(), budget.reserve_used()), (budget.limit(), 0));
+
+    drop(all);
+    conversation.answer(&answer(vec![result(&name, ErrorCode::NONE)])).await;
+    for produced in waiting {
+        assert_eq!(soon("an answer", produced).await.unwrap().error_code, ErrorCode::NONE);
+    }
+    until("the requests' memory", || budget.used() == 0).await;
     world.node.shut_down().await;
 }
 

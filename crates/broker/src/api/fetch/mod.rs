@@ -136,7 +136,8 @@ pub(super) async fn handle(
         // A session that grows takes up to twice what its partitions need, and unknown topics' names are copied.
         let each = 3 * size_of::<Wanted>() + size_of::<read::Part>();
         let bytes = named.saturating_mul(each).saturating_add(body.len());
-        charge.raise_to(charge.bytes().saturating_add(bytes)).await;
+        // What it waits for here only fetches hold.
+        charge.raise_in_reserve(charge.bytes().saturating_add(bytes)).await;
         let planning = charge.split(bytes);
         let handled = begin(context, scratch, &request);
         drop(planning);
