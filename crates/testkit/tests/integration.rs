@@ -10,6 +10,7 @@ mod crash;
 mod disconnects;
 mod dynamic_configs;
 mod faults;
+mod group_ids;
 mod held_heartbeats;
 mod log_dir_moves;
 mod membership;

@@ -513,19 +513,18 @@ pub(super) async fn offset_delete(
             !topic.partitions.is_empty()
         });
     }
+    let failed =
+        |error_code| OffsetDeleteResponse { error_code, ..OffsetDeleteResponse::default() };
     let mut response = OffsetDeleteResponse::default();
-    if !request.topics.is_empty() || unknown.is_empty() {
+    // Kafka looks at the group id before the topics, and at the group only if a topic is left.
+    if !request.topics.is_empty() || unknown.is_empty() || request.group_id.is_empty() {
         let group = request.group_id.clone();
         let submitted = submit(&context, &group, GroupRequest::OffsetDelete(request));
-        let gone = || {
-            GroupResponse::OffsetDelete(OffsetDeleteResponse {
-                error_code: ErrorCode::NOT_COORDINATOR,
-                ..Default::default()
-            })
+        let gone = || GroupResponse::OffsetDelete(failed(ErrorCode::NOT_COORDINATOR));
+        response = match answer(&context, submitted, gone).await {
+            GroupResponse::OffsetDelete(answer) => answer,
+            _ => failed(ErrorCode::UNKNOWN_SERVER_ERROR),
         };
-        if let GroupResponse::OffsetDelete(answer) = answer(&context, submitted, gone).await {
-            response = answer;
-        }
     }
     if response.error_code.is_ok() {
         merge(
