@@ -18,9 +18,10 @@ use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::register_broker_record::BrokerEndpoint;
 use thalweg_wire::messages::{
-    AddPartitionsToTxnRequest, ApiVersionsRequest, ApiVersionsResponse, FetchRequest,
-    FindCoordinatorRequest, InitProducerIdRequest, ListOffsetsRequest, PartitionRecord,
-    RegisterBrokerRecord, RequestHeader, ResponseHeader, TopicRecord, WriteTxnMarkersRequest,
+    AddPartitionsToTxnRequest, AlterPartitionRequest, ApiVersionsRequest, ApiVersionsResponse,
+    CreateTopicsRequest, FetchRequest, FindCoordinatorRequest, InitProducerIdRequest,
+    ListOffsetsRequest, PartitionRecord, RegisterBrokerRecord, RequestHeader, ResponseHeader,
+    TopicRecord, WriteTxnMarkersRequest,
 };
 use thalweg_wire::{ApiKey, Message, Reader, Request, Uuid, Writer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -202,14 +203,16 @@ impl Peer {
         Peer { id, listener: TcpListener::bind("127.0.0.1:0").await.unwrap() }
     }
 
+    /// Where it listens.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint { host: "127.0.0.1".into(), port: self.listener.local_addr().unwrap().port() }
+    }
+
     /// As the metadata names it.
     pub(crate) fn record(&self) -> MetadataRecord {
-        let endpoint = BrokerEndpoint {
-            name: LISTENER.into(),
-            host: "127.0.0.1".into(),
-            port: self.listener.local_addr().unwrap().port(),
-            ..BrokerEndpoint::default()
-        };
+        let Endpoint { host, port } = self.endpoint();
+        let endpoint =
+            BrokerEndpoint { name: LISTENER.into(), host, port, ..BrokerEndpoint::default() };
         RegisterBrokerRecord {
             broker_id: self.id,
             broker_epoch: 7,
@@ -244,6 +247,8 @@ impl Peer {
             spoken::<ApiVersionsRequest>(),
             spoken::<AddPartitionsToTxnRequest>(),
             spoken::<WriteTxnMarkersRequest>(),
+            spoken::<AlterPartitionRequest>(),
+            spoken::<CreateTopicsRequest>(),
         ];
         conversation.answer(&ApiVersionsResponse { api_keys, ..Default::default() }).await;
         conversation

@@ -142,6 +142,17 @@ impl LogManager {
         }
     }
 
+    /// Writes the checkpoints after a partition has left the directory: what they say of it must not reach one made in
+    /// its place. A lack of descriptors is waited out; then the directory is offline.
+    pub(crate) fn forget_in_checkpoints(&self, dir: &Arc<LogDir>) {
+        let written = retry_exhausted(|| {
+            dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
+                .and_then(|()| self.checkpoint_dir(dir))
+        });
+        // Whoever uses the directory finds that it is offline.
+        let _ = dir.no_way_back(written);
+    }
+
     pub(crate) fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
         self.write_checkpoints(dir, &ALL_CHECKPOINTS)
     }
@@ -296,8 +307,10 @@ impl LogManager {
         for (dir, found) in self.dirs.iter().zip(&report.dirs) {
             if found.clean && dir.check().is_ok() {
                 let epoch = found.broker_epoch.unwrap_or(-1);
-                // A failure leaves no marker, and the next start checks the logs.
-                let _ = mark(dir, epoch);
+                if let Err(error) = mark(dir, epoch) {
+                    tracing::warn!(dir = %dir.path().display(), %error,
+                        "the marker of a clean stop could not be written; the next start checks the logs");
+                }
             }
             dir.release();
         }

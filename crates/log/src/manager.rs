@@ -476,17 +476,13 @@ impl LogManager {
                 "a partition was moving between log directories when the process ended; this copy goes");
             // A failure takes the directory offline.
             let _ = self.rename_away(&log, config.now_ms, is_stray);
-            let of = log.dir();
-            let _ = of.guard("flush", of.path(), of.disk.sync_dir(of.path()));
-            let _ = self.checkpoint_dir(of);
+            self.forget_in_checkpoints(log.dir());
         }
         for (future, _) in futures {
             self.found_future(future, config.now_ms);
         }
         if is_stale {
-            // What they say of a partition that is gone must not reach one made anew. A failure takes
-            // the directory offline.
-            let _ = self.checkpoint_dir(dir);
+            self.forget_in_checkpoints(dir);
         }
         Ok(Ok(()))
     }

@@ -117,10 +117,9 @@ impl LogManager {
                 touched.push(future.dir().clone());
             }
         }
-        // What the checkpoints say of a stray partition must not reach one made anew.
         for dir in &self.dirs {
             if touched.iter().any(|touched| Arc::ptr_eq(touched, dir)) {
-                let _ = self.checkpoint_dir(dir);
+                self.forget_in_checkpoints(dir);
             }
         }
         failure.map_or(Ok(set_aside), Err)

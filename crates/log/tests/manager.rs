@@ -1,12 +1,16 @@
 //! Directories, their files, and partitions that come and go.
 
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::common;
 
 use common::*;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
-    AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, LogConfig, LogManager,
-    OpenError,
+    AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk, DiskOp, FaultHook,
+    Injected, LogConfig, LogManager, OpenError,
 };
 use thalweg_wire::Uuid;
 
@@ -250,6 +254,49 @@ fn what_is_not_ours_is_left_alone() {
     assert!(log.path().to_string_lossy().ends_with("-stray"));
     logs.delete_due(i64::MAX);
     assert!(log.path().join("00000000000000000000.log").exists());
+}
+
+/// Fails so many opens of checkpoints for lack of descriptors.
+#[derive(Default)]
+struct LacksDescriptors(AtomicUsize);
+
+impl FaultHook for LacksDescriptors {
+    fn before(&self, op: DiskOp, path: &Path, _: usize) -> Injected {
+        const EMFILE: i32 = 24;
+        let is_checkpoint = path.to_string_lossy().contains("log-start-offset-checkpoint");
+        let left = |left: usize| left.checked_sub(1);
+        match op == DiskOp::Open
+            && is_checkpoint
+            && self.0.fetch_update(Ordering::SeqCst, Ordering::SeqCst, left).is_ok()
+        {
+            true => Injected::Fail(std::io::Error::from_raw_os_error(EMFILE)),
+            false => Injected::Nothing,
+        }
+    }
+}
+
+/// A partition made in its place would begin where the stray one began.
+#[test]
+fn a_stray_leaves_the_checkpoints_where_descriptors_lack() {
+    let dir = TempDir::new();
+    let (logs, _) = open(&dir, LogConfig::default());
+    let log = create(&logs, "t");
+    append(&log, BatchSpec::new(0, 3));
+    log.delete_records(2).unwrap();
+    logs.shut_down(1, 1_000);
+    drop((log, logs));
+    let starts =
+        || std::fs::read_to_string(dir.path().join("log-start-offset-checkpoint")).unwrap();
+    assert!(starts().contains("t 0 2"), "{}", starts());
+    let hook = Arc::new(LacksDescriptors::default());
+    let mut config = config(&[dir.path()], LogConfig::default());
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    hook.0.store(3, Ordering::SeqCst);
+    logs.set_strays_aside(|_| false, 1_000).unwrap();
+    assert_eq!(hook.0.load(Ordering::SeqCst), 0);
+    assert!(!starts().contains("t 0"), "{}", starts());
+    assert!(logs.dirs()[0].check().is_ok());
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod dynamic_configs;
 mod faults;
 mod fetch_min_bytes;
 mod fetch_sessions;
+mod group_ids;
 mod held_heartbeats;
 mod log_dir_moves;
 mod membership;

@@ -229,14 +229,31 @@ pub(super) async fn list(context: Context, request: ListGroupsRequest) -> ListGr
         context: request_context(&context),
         request: GroupRequest::ListGroups(request),
     };
-    let mut out = ListGroupsResponse::default();
+    let mut parts = Vec::new();
     for one in context.broker.groups.submit_all(&submission) {
-        if let Some(GroupResponse::ListGroups(part)) = one.wait().await {
-            if part.error_code.is_err() {
-                return ListGroupsResponse { error_code: part.error_code, ..Default::default() };
+        parts.push(one.wait().await);
+    }
+    listed(parts)
+}
+
+/// The groups of all shards; an error if one of them did not say. Where Kafka's shard has moved to another broker
+/// meanwhile its groups are left out, of both brokers' answers perhaps; this code has clients ask again.
+fn listed(parts: Vec<Option<GroupResponse>>) -> ListGroupsResponse {
+    let mut out = ListGroupsResponse::default();
+    for part in parts {
+        let error_code = match part {
+            Some(GroupResponse::ListGroups(part)) if part.error_code.is_ok() => {
+                out.groups.extend(part.groups);
+                continue;
             }
-            out.groups.extend(part.groups);
-        }
+            Some(GroupResponse::ListGroups(part)) => match part.error_code {
+                ErrorCode::NOT_COORDINATOR => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+                code => code,
+            },
+            None => ErrorCode::COORDINATOR_NOT_AVAILABLE,
+            Some(_) => ErrorCode::UNKNOWN_SERVER_ERROR,
+        };
+        return ListGroupsResponse { error_code, ..Default::default() };
     }
     out
 }
@@ -325,12 +342,14 @@ pub(super) async fn offset_commit(
         OffsetCommitResponse::default()
     } else {
         let gone = offset_commit_error(&request, ErrorCode::NOT_COORDINATOR);
+        let unreadable = offset_commit_error(&request, ErrorCode::UNKNOWN_SERVER_ERROR);
         let group = request.group_id.clone();
         let submitted = submit(&context, &group, GroupRequest::OffsetCommit(request));
         drop(held);
         match answer(&context, submitted, || GroupResponse::OffsetCommit(gone)).await {
             GroupResponse::OffsetCommit(response) => response,
-            _ => OffsetCommitResponse::default(),
+            // An answer without partitions reads as success.
+            _ => unreadable,
         }
     };
     let key = |topic: &OffsetCommitResponseTopic| {
@@ -513,19 +532,18 @@ pub(super) async fn offset_delete(
             !topic.partitions.is_empty()
         });
     }
+    let failed =
+        |error_code| OffsetDeleteResponse { error_code, ..OffsetDeleteResponse::default() };
     let mut response = OffsetDeleteResponse::default();
-    if !request.topics.is_empty() || unknown.is_empty() {
+    // Kafka looks at the group id before the topics, and at the group only if a topic is left.
+    if !request.topics.is_empty() || unknown.is_empty() || request.group_id.is_empty() {
         let group = request.group_id.clone();
         let submitted = submit(&context, &group, GroupRequest::OffsetDelete(request));
-        let gone = || {
-            GroupResponse::OffsetDelete(OffsetDeleteResponse {
-                error_code: ErrorCode::NOT_COORDINATOR,
-                ..Default::default()
-            })
+        let gone = || GroupResponse::OffsetDelete(failed(ErrorCode::NOT_COORDINATOR));
+        response = match answer(&context, submitted, gone).await {
+            GroupResponse::OffsetDelete(answer) => answer,
+            _ => failed(ErrorCode::UNKNOWN_SERVER_ERROR),
         };
-        if let GroupResponse::OffsetDelete(answer) = answer(&context, submitted, gone).await {
-            response = answer;
-        }
     }
     if response.error_code.is_ok() {
         merge(
@@ -538,4 +556,35 @@ pub(super) async fn offset_delete(
         );
     }
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn part(error_code: ErrorCode, group: &str) -> Option<GroupResponse> {
+        let group =
+            list_groups_response::ListedGroup { group_id: group.into(), ..Default::default() };
+        let part = ListGroupsResponse { error_code, groups: vec![group], ..Default::default() };
+        Some(GroupResponse::ListGroups(part))
+    }
+
+    #[test]
+    fn a_shard_that_does_not_answer_is_an_error_of_list_groups() {
+        let all = listed(vec![part(ErrorCode::NONE, "a"), part(ErrorCode::NONE, "b")]);
+        assert_eq!((all.error_code, all.groups.len()), (ErrorCode::NONE, 2));
+        let heartbeat = Some(GroupResponse::Heartbeat(HeartbeatResponse::default()));
+        for (missing, code) in [
+            (None, ErrorCode::COORDINATOR_NOT_AVAILABLE),
+            (part(ErrorCode::NOT_COORDINATOR, "b"), ErrorCode::COORDINATOR_NOT_AVAILABLE),
+            (
+                part(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS, "b"),
+                ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
+            ),
+            (heartbeat, ErrorCode::UNKNOWN_SERVER_ERROR),
+        ] {
+            let listed = listed(vec![part(ErrorCode::NONE, "a"), missing]);
+            assert_eq!((listed.error_code, listed.groups.len()), (code, 0));
+        }
+    }
 }

@@ -95,6 +95,36 @@ impl Channel {
     }
 }
 
+/// For requests in this broker's own name. A change of an ISR, which producers with acks=all wait for, does not wait for
+/// an internal topic of many partitions.
+#[derive(Debug)]
+struct OwnChannels {
+    isrs: Channel,
+    directories: Channel,
+    topics: Channel,
+    others: Channel,
+}
+
+impl OwnChannels {
+    fn new(channel: impl Fn(&str) -> Channel) -> OwnChannels {
+        OwnChannels {
+            isrs: channel("alter-partition"),
+            directories: channel("directory-assignments"),
+            topics: channel("topics"),
+            others: channel("broker"),
+        }
+    }
+
+    fn of(&self, api: ApiKey) -> &Channel {
+        match api {
+            ApiKey::ALTER_PARTITION => &self.isrs,
+            ApiKey::ASSIGN_REPLICAS_TO_DIRS => &self.directories,
+            ApiKey::CREATE_TOPICS => &self.topics,
+            _ => &self.others,
+        }
+    }
+}
+
 /// The controller of a broker that has joined a quorum.
 #[derive(Debug)]
 pub(crate) struct RemoteController {
@@ -104,7 +134,7 @@ pub(crate) struct RemoteController {
     pub(crate) heartbeats: Channel,
     quorum: watch::Receiver<QuorumStatus>,
     /// Other requests of this broker.
-    own: Channel,
+    own: OwnChannels,
     /// Requests of its clients.
     forwarded: Channel,
 }
@@ -123,7 +153,7 @@ impl RemoteController {
         RemoteController {
             life,
             heartbeats: channel("heartbeats"),
-            own: channel("broker"),
+            own: OwnChannels::new(channel),
             forwarded: channel("forwarding"),
             quorum,
         }
@@ -145,10 +175,11 @@ impl RemoteController {
         request: &R,
     ) -> Result<R::Response, ControllerError> {
         let until = Instant::now() + WAIT_FOR_CONTROLLER;
+        let channel = self.own.of(R::API_KEY);
         let answered = timeout_at(until, async {
             loop {
-                match self.own.call(request).await {
-                    Ok(answer) if request.is_of_inactive(&answer) => self.own.forget().await,
+                match channel.call(request).await {
+                    Ok(answer) if request.is_of_inactive(&answer) => channel.forget().await,
                     Ok(answer) => return Ok(answer),
                     Err(error) => retry_unless_final(error)?,
                 }
@@ -239,4 +270,44 @@ fn open<R: Request>(data: &Bytes, version: i16) -> Result<R::Response, Controlle
         reader.tags(None, |_, _| Ok(false)).map_err(failed)?;
     }
     R::Response::decode(&mut reader, version).map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_wire::messages::{
+        AlterPartitionRequest, AlterPartitionResponse, CreateTopicsRequest, CreateTopicsResponse,
+    };
+
+    use super::*;
+    use crate::net::outgoing::ANSWER_MAX;
+    use crate::testing::{Peer, soon};
+
+    const WAIT: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn an_isr_change_does_not_wait_for_an_internal_topic() {
+        let controller = Peer::new(9).await;
+        let endpoint = Some(controller.endpoint());
+        let (_status, quorum) = watch::channel(QuorumStatus { endpoint, ..Default::default() });
+        let timeouts = Timeouts { connect: WAIT, request: WAIT, answer_max: ANSWER_MAX };
+        let channel = |what: &str| {
+            Channel::new(quorum.clone(), what, timeouts, &Arc::new(ApiVersions::default()))
+        };
+        let own = Arc::new(OwnChannels::new(channel));
+        let of_topics = Arc::clone(&own);
+        let topics = tokio::spawn(async move {
+            of_topics.of(ApiKey::CREATE_TOPICS).call(&CreateTopicsRequest::default()).await
+        });
+        let mut busy = controller.accept().await;
+        busy.request::<CreateTopicsRequest>().await;
+        let isr = tokio::spawn(async move {
+            own.of(ApiKey::ALTER_PARTITION).call(&AlterPartitionRequest::default()).await
+        });
+        let mut free = controller.accept().await;
+        free.request::<AlterPartitionRequest>().await;
+        free.answer(&AlterPartitionResponse::default()).await;
+        soon("the ISR's answer", isr).await.unwrap().unwrap();
+        busy.answer(&CreateTopicsResponse::default()).await;
+        soon("the topics' answer", topics).await.unwrap().unwrap();
+    }
 }
