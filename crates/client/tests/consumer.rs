@@ -4,8 +4,8 @@ use crate::support;
 
 use std::time::Duration;
 
-use support::{Bench, earliest, soon, tp};
-use thalweg::PartitionStatus;
+use support::{Bench, cluster, earliest, soon, tp};
+use thalweg::{Admin, AdminConfig, PartitionStatus, ResetCause};
 use thalweg::{Consumer, ConsumerConfig, Error, OffsetReset, Position, TopicPartition};
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
@@ -305,4 +305,31 @@ async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     assert!(counts.sessionless >= 6 && counts.requests == counts.sessionless + 1, "{counts:?}");
     // One that came back empty may have been on its way when the record was written, no more.
     assert!(counts.sessionless <= 12, "{counts:?}");
+}
+
+#[tokio::test]
+async fn a_position_reset_is_counted_and_explained() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 8], Compression::None).await;
+    let admin = Admin::new(cluster(&bench).await, AdminConfig::default());
+    for (_, deleted) in admin.delete_records([(tp(0), 5)]).await {
+        deleted.unwrap();
+    }
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign([(tp(0), Some(Position::at(3)))]).unwrap();
+    let mut offsets = Vec::new();
+    while offsets.len() < 3 {
+        let records = soon(consumer.poll(10)).await.unwrap();
+        offsets.extend(records.iter().map(|record| record.offset()));
+    }
+    assert_eq!(offsets, [5, 6, 7]);
+    assert_eq!(consumer.counts().position_resets, 1);
+    let why = consumer.why();
+    let [reset] = &why.position_resets[..] else { panic!("{why}") };
+    assert_eq!((reset.from, reset.to, reset.cause), (3, 5, ResetCause::OffsetOutOfRange));
+    let line = "t-0: position reset from 3 to 5: the log does not have the offset\n";
+    assert!(why.to_string().contains(line), "{why}");
+    assert!(consumer.seek(&tp(0), Position::at(6)));
+    assert_eq!(consumer.why().position_resets, []);
+    assert_eq!(consumer.counts().position_resets, 1);
 }

@@ -366,6 +366,7 @@ impl ConsumerHandle {
                 since: Duration::from_millis(now_ms.saturating_sub(asked.since_ms)),
             }),
             absent: state.absent.iter().map(|(topic, code)| (Arc::clone(topic), *code)).collect(),
+            position_resets: state.fetcher.last_resets(),
             partitions,
             budget: (budget.used(), budget.limit()),
         }

@@ -15,7 +15,7 @@ use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor, Phase};
 use super::error::PartitionErrorKind;
 use super::session::RequestedPartition;
-use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, Slot};
+use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, ResetCause, Slot};
 use crate::core::backoff::backoff_ms;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
@@ -271,10 +271,15 @@ impl Fetcher {
         cursor.log_start_offset = data.log_start_offset;
         if is_diverging(data) {
             let agrees_to = data.diverging_epoch.end_offset;
+            let stood_at = cursor.position().map(|position| position.offset);
             truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
+            let stands_at = cursor.position().map(|position| position.offset);
             if cursor.error().is_some() {
                 accepted.has_errors = true;
                 self.note_failed(slot);
+            }
+            if let (Some(from), Some(to)) = (stood_at, stands_at) {
+                self.note_reset(slot, (from, to), ResetCause::Truncated);
             }
             return self.touch(slot);
         }
@@ -441,6 +446,7 @@ fn refused(
                 cursor.fail(PartitionErrorKind::OffsetOutOfRange);
                 accepted.has_errors = true;
             } else {
+                cursor.begin_reset(ResetCause::OffsetOutOfRange);
                 cursor.reset(reset);
                 accepted.has_unresolved = true;
             }

@@ -8,7 +8,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
-use super::{OffsetReset, Passed, Slot};
+use super::{OffsetReset, Passed, PositionReset, ResetCause, Slot};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
@@ -76,6 +76,10 @@ pub(super) struct Cursor {
     pub waker: Option<Waker>,
     /// Its failure was reported.
     pub is_reported: bool,
+    /// Where it stood before a lookup that the application did not ask for, and why.
+    pub resetting: Option<(i64, ResetCause)>,
+    /// The last change of its position that the application did not ask for.
+    pub last_reset: Option<Arc<PositionReset>>,
     /// Is in the queue of those with records.
     pub queued: bool,
     /// Is in the list of those of which sessions have to hear.
@@ -117,6 +121,8 @@ impl Cursor {
             batch: 0,
             waker: None,
             is_reported: false,
+            resetting: None,
+            last_reset: None,
             queued: false,
             dirty: false,
             high_watermark: -1,
@@ -180,6 +186,7 @@ impl Cursor {
         self.before_take.0 = 0;
         self.retry_at = None;
         self.failures = 0;
+        self.forget_reset();
         self.phase = Phase::Committed;
     }
 
@@ -244,6 +251,7 @@ impl Cursor {
             // It begins where the group committed when it comes back.
             return;
         }
+        self.begin_reset(ResetCause::TopicRecreated);
         match self.phase {
             Phase::Committed | Phase::Reset(_) => {}
             Phase::Fetching | Phase::Failed(_) if reset == OffsetReset::None => {

@@ -489,8 +489,16 @@ fn offsets_out_of_range_go_by_the_reset_policy() {
             assert_eq!(asked.len(), 1);
             assert_eq!((&*asked[0].partition, asked[0].reset), (&tp(0), OffsetReset::Earliest));
             fetcher.resolve(&asked[0], Position::at(0));
+            let cause = ResetCause::OffsetOutOfRange;
+            let reset = PositionReset { partition: tp(0), from: 99, to: 0, cause };
+            assert_eq!(fetcher.take_resets(), [reset.clone()]);
+            assert_eq!((fetcher.counts().position_resets, fetcher.take_resets().len()), (1, 0));
+            assert_eq!(fetcher.last_resets(), [reset]);
             assert_eq!(fetcher.position(&tp(0)), Some(Position::at(0)));
             assert_eq!(pump(&mut fetcher, &mut cluster, 0), 1);
+            // What the application does is none.
+            fetcher.seek(&tp(0), Position::at(0));
+            assert_eq!((fetcher.last_resets(), fetcher.take_resets()), (vec![], vec![]));
         }
     }
 }
@@ -533,6 +541,9 @@ fn a_truncated_log_is_gone_back_to_where_it_agrees() {
     assert_eq!(take(&mut fetcher, 9).len(), 3);
     diverge(&mut fetcher, 1);
     assert_eq!(fetcher.position(&tp(0)), Some(Position { offset: 1, leader_epoch: 0 }));
+    let cause = ResetCause::Truncated;
+    let reset = PositionReset { partition: tp(0), from: 3, to: 1, cause };
+    assert_eq!(fetcher.take_resets(), [reset]);
 }
 
 #[test]
