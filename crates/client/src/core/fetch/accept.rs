@@ -238,6 +238,7 @@ impl Fetcher {
             if is_current {
                 let wait = failed(cursor, &self.settings, self.random.next());
                 let reset = self.settings.reset;
+                cursor.refusal = Some(data.error_code);
                 refused(cursor, part, now_ms + wait, reset, accepted);
                 if !accepted.leaders.is_empty() {
                     self.uses_changed = true;
@@ -266,6 +267,7 @@ impl Fetcher {
         }
         cursor.is_moved &= cursor.sessionless;
         cursor.is_stale = false;
+        cursor.refusal = None;
         cursor.high_watermark = data.high_watermark;
         cursor.last_stable_offset = data.last_stable_offset;
         cursor.log_start_offset = data.log_start_offset;

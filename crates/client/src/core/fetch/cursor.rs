@@ -52,6 +52,10 @@ pub(super) struct Cursor {
     pub parked: bool,
     pub leader: Option<Leader>,
     pub leadership: Leadership,
+    /// See [`Metadata::lowered_by`](crate::core::metadata::Metadata::lowered_by).
+    pub lowered_by: u64,
+    /// What a broker refused it with last, until something is answered.
+    pub refusal: Option<ErrorCode>,
     /// Something of it was answered.
     pub is_used: bool,
     /// A replica to read from instead of the leader, and until when (KIP-392).
@@ -109,6 +113,8 @@ impl Cursor {
             parked: false,
             leader: None,
             leadership: Leadership::default(),
+            lowered_by: 0,
+            refusal: None,
             is_used: false,
             replica: None,
             source: None,

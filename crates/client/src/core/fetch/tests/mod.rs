@@ -491,7 +491,7 @@ fn offsets_out_of_range_go_by_the_reset_policy() {
             fetcher.resolve(&asked[0], Position::at(0));
             let cause = ResetCause::OffsetOutOfRange;
             let reset = PositionReset { partition: tp(0), from: 99, to: 0, cause };
-            assert_eq!(fetcher.take_resets(), [reset.clone()]);
+            assert_eq!(fetcher.take_resets().pop(), Some(reset.clone()));
             assert_eq!((fetcher.counts().position_resets, fetcher.take_resets().len()), (1, 0));
             assert_eq!(fetcher.last_resets(), [reset]);
             assert_eq!(fetcher.position(&tp(0)), Some(Position::at(0)));
@@ -679,4 +679,36 @@ fn a_failure_is_told_once_to_whoever_reads_the_partition() {
         };
         assert_eq!(count, 1, "{reading:?}");
     }
+}
+
+#[test]
+fn a_leader_epoch_that_went_back_is_followed() {
+    let mut cluster = Cluster::with(1, 1);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.epoch = 5;
+    log.append(&["a", "b"], BatchOptions::default(), Compression::None);
+    let mut metadata = cluster.metadata();
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    fetcher.add(tp(0), Some(Position::at(0)));
+    fetcher.update_leaders(&metadata);
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 2);
+    // The broker is restored from an older copy.
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.epoch = 3;
+    log.append(&["c"], BatchOptions::default(), Compression::None);
+    let mut now_ms = 0;
+    let answers = (1..20).find(|_| {
+        now_ms += 10_000;
+        pump(&mut fetcher, &mut cluster, now_ms);
+        assert_eq!(take(&mut fetcher, 9), []);
+        let code = Some(ErrorCode::UNKNOWN_LEADER_EPOCH);
+        assert_eq!(fetcher.statuses(), [(tp(0), PartitionStatus::BackingOff { code })]);
+        metadata.apply(&cluster.metadata_response());
+        fetcher.update_leaders(&metadata);
+        metadata.has_lowered()
+    });
+    assert!(answers.is_some_and(|answers| answers > 2), "one answer is not enough: {answers:?}");
+    pump(&mut fetcher, &mut cluster, now_ms + 10_000);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 2, "c")]));
 }
