@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use thalweg_wire::ApiKey;
+use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::sync::Notify;
 
 use super::listener::{Event, RebalanceListener};
@@ -165,6 +165,14 @@ impl Group {
     pub fn take_lost(&mut self) -> Option<Error> {
         let lost = std::mem::take(&mut self.lost);
         lost.into_keys().next().map(|partition| Error::Revoked(Box::new(partition)))
+    }
+
+    /// A request about offsets was refused because of who asked: the member hears of it at once, not
+    /// with its next heartbeat.
+    pub fn refused(&mut self, api: ApiKey, code: ErrorCode, identity: &Identity, now_ms: u64) {
+        let Some(member) = &mut self.member else { return };
+        member.on_refused(api, code, (&identity.member, identity.generation), now_ms);
+        self.wake.notify_one();
     }
 
     /// As whom to commit; `None` while a member may not.
