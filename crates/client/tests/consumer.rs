@@ -333,3 +333,58 @@ async fn a_position_reset_is_counted_and_explained() {
     assert_eq!(consumer.why().position_resets, []);
     assert_eq!(consumer.counts().position_resets, 1);
 }
+
+#[tokio::test]
+async fn the_lag_of_idle_partitions_is_known_after_an_assignment() {
+    let bench = Bench::with(2).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    let at = |index| (tp(index), Some(Position::at(0)));
+    let known = async |consumer: &mut Consumer| {
+        soon(async {
+            while consumer.lag(&tp(0)).and(consumer.lag(&tp(1))) != Some(0) {
+                consumer.poll_timeout(9, Duration::from_millis(20)).await.unwrap();
+            }
+        })
+        .await;
+    };
+    consumer.assign([at(0), at(1)]).unwrap();
+    known(&mut consumer).await;
+    // Nothing is written, so the broker has nothing to say of it in its session.
+    for _ in 0..3 {
+        consumer.assign([at(0)]).unwrap();
+        consumer.assign([at(0), at(1)]).unwrap();
+        known(&mut consumer).await;
+    }
+}
+
+#[tokio::test]
+async fn the_lag_of_idle_partitions_is_known_after_a_rebalance() {
+    let bench = Bench::at_barrier(2).await;
+    let config = earliest()
+        .with_group_id("g")
+        .with_heartbeat_interval(Duration::from_millis(50))
+        .with_session_timeout(Duration::from_secs(6));
+    let mut consumer = bench.consumer(config.clone()).await;
+    consumer.subscribe(["t"]).unwrap();
+    let known = async |consumer: &mut Consumer, count: usize| {
+        soon(async {
+            loop {
+                let assigned = consumer.assignment();
+                let is_known = assigned.iter().all(|of| consumer.lag(of) == Some(0));
+                if assigned.len() == count && is_known {
+                    break;
+                }
+                consumer.poll_timeout(9, Duration::from_millis(20)).await.unwrap();
+            }
+        })
+        .await;
+    };
+    known(&mut consumer, 2).await;
+    let mut other = bench.consumer(config).await;
+    other.subscribe(["t"]).unwrap();
+    let both = async { tokio::join!(known(&mut consumer, 1), known(&mut other, 1)) };
+    both.await;
+    other.close(Duration::from_secs(5)).await.unwrap();
+    known(&mut consumer, 2).await;
+    assert!(consumer.counts().sessions <= 2, "{:?}", consumer.counts());
+}

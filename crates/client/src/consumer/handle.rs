@@ -360,7 +360,7 @@ impl ConsumerHandle {
         Why {
             group: member.map(Member::why),
             group_error: member.and_then(|member| member.last_error().cloned()),
-            unanswered: group.and_then(|group| group.in_flight.first()).map(|asked| Unanswered {
+            unanswered: group.and_then(|group| group.unanswered(now_ms)).map(|asked| Unanswered {
                 api: asked.api,
                 broker: asked.broker,
                 since: Duration::from_millis(now_ms.saturating_sub(asked.since_ms)),

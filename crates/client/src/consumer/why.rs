@@ -26,7 +26,8 @@ pub struct Why {
     /// What went wrong last with the membership, until something goes right.
     pub group_error: Option<GroupError>,
     /// The oldest request about the membership that is not answered. That a JoinGroup takes a while
-    /// is usual: the coordinator holds it back until all members have joined.
+    /// is usual: the coordinator holds it back until all members have joined. A heartbeat counts once
+    /// the next one is due: until then the coordinator may hold it back, to answer when it has news.
     pub unanswered: Option<Unanswered>,
     /// Topics that it subscribes to, or of which partitions are assigned, that are not there or not
     /// for this client to see; with what a broker says of them.

@@ -8,6 +8,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
+use super::session::Watermarks;
 use super::{OffsetReset, Passed, PositionReset, ResetCause, Slot};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
@@ -353,6 +354,13 @@ impl Cursor {
             Phase::Committed | Phase::Reset(_) => !self.buffer.is_empty(),
             Phase::Failed(_) => false,
         }
+    }
+
+    /// A broker said where the log ends.
+    pub fn note_watermarks(&mut self, watermarks: Watermarks) {
+        self.high_watermark = watermarks.high_watermark;
+        self.last_stable_offset = watermarks.last_stable_offset;
+        self.log_start_offset = watermarks.log_start_offset;
     }
 
     /// Whether little enough is buffered to ask for more.

@@ -324,6 +324,11 @@ impl Member {
         either!(self, member => member.why())
     }
 
+    /// Milliseconds between heartbeats: a coordinator may hold an answer back for as long.
+    pub fn heartbeat_interval_ms(&self) -> u64 {
+        either!(self, member => member.heartbeat_interval_ms())
+    }
+
     /// What went wrong last, until something goes right.
     pub fn last_error(&self) -> Option<&GroupError> {
         either!(self, member => member.last_error())

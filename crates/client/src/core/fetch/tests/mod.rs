@@ -712,3 +712,48 @@ fn a_leader_epoch_that_went_back_is_followed() {
     pump(&mut fetcher, &mut cluster, now_ms + 10_000);
     assert_eq!(take(&mut fetcher, 9), owned(&[(0, 2, "c")]));
 }
+
+#[test]
+fn the_lag_of_an_idle_partition_that_comes_back_is_known() {
+    let mut cluster = Cluster::with(2, 1);
+    for index in 0..2 {
+        let log = cluster.logs.get_mut(&index).unwrap();
+        log.append(&["a", "b"], BatchOptions::default(), Compression::None);
+    }
+    let settings = FetchSettings { reset: OffsetReset::Earliest, ..Default::default() };
+    let mut fetcher = fetcher(settings, 1 << 20);
+    for index in 0..2 {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 4);
+    pump(&mut fetcher, &mut cluster, 0);
+    let position = fetcher.position(&tp(1)).unwrap();
+    let comes_back = |fetcher: &mut Fetcher, cluster: &mut Cluster, to| {
+        fetcher.add(tp(1), Some(to));
+        fetcher.update_leaders(&cluster.metadata());
+        pump(fetcher, cluster, 0);
+    };
+    // It is let go of and taken back before the next request, which has nothing to say of it.
+    fetcher.remove(&tp(1));
+    comes_back(&mut fetcher, &mut cluster, position);
+    assert_eq!(fetcher.lag(&tp(1)), Some(0));
+    // From elsewhere in the log, and without the epoch.
+    fetcher.remove(&tp(1));
+    comes_back(&mut fetcher, &mut cluster, Position::at(2));
+    assert_eq!(fetcher.lag(&tp(1)), Some(0));
+    // A request has it forgotten in between: what is known then is not of now.
+    fetcher.remove(&tp(1));
+    fetcher.touch(0);
+    pump(&mut fetcher, &mut cluster, 0);
+    let log = cluster.logs.get_mut(&1).unwrap();
+    log.append(&["c"], BatchOptions::default(), Compression::None);
+    fetcher.add(tp(1), Some(position));
+    fetcher.update_leaders(&cluster.metadata());
+    fetcher.settle(0);
+    assert_eq!(fetcher.lag(&tp(1)), None);
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(fetcher.lag(&tp(1)), Some(1));
+    assert_eq!(cluster.full_requests, 1, "all in one session");
+}

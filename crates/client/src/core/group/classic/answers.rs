@@ -249,11 +249,13 @@ impl ClassicMember {
         match code {
             ErrorCode::NONE => {
                 self.requests.succeeded();
+                self.forget_answered_error();
                 self.heartbeat.settled_ms = self.heartbeat.settled_ms.max(self.heartbeat.sent_ms);
                 self.extend_session();
             }
             ErrorCode::REBALANCE_IN_PROGRESS => {
                 self.requests.succeeded();
+                self.forget_answered_error();
                 self.extend_session();
                 // While it is joining already it knows.
                 if matches!(self.state, State::Stable) {
@@ -271,6 +273,14 @@ impl ClassicMember {
                 self.note(RequestKind::Heartbeat, code);
                 self.try_again(RequestKind::Heartbeat, now_ms);
             }
+        }
+    }
+
+    /// The coordinator takes the member for one: what it, or the connection to it, refused before is
+    /// over. What is wrong with a subscription or an assignment is not.
+    fn forget_answered_error(&mut self) {
+        if self.last_error.as_ref().is_some_and(GroupError::is_of_requests) {
+            self.last_error = None;
         }
     }
 

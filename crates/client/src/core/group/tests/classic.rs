@@ -519,3 +519,30 @@ fn a_pattern_waits_for_its_topics_and_follows_the_leader_to_new_ones() {
     script.member.set_topics(topics(&["t", "t2"]), 0);
     script.quiet();
 }
+
+#[test]
+fn a_heartbeat_that_is_answered_ends_the_last_error() {
+    let mut script = Script::new(Assignor::Range);
+    script.round(1, Assignor::Range, &[("t", 0)]);
+    script.expect_assign(&[("t", 0)], &[("t", 0)]);
+    for answer in [ErrorCode::NONE, ErrorCode::REBALANCE_IN_PROGRESS] {
+        script.now_ms += 3_000;
+        let (id, _) = script.request();
+        script.member.on_response(id, Err(RequestFailure::Connection), script.now_ms);
+        let error = GroupError::Connection { api: ApiKey::HEARTBEAT };
+        assert_eq!(script.member.last_error(), Some(&error));
+        script.now_ms += 3_000;
+        assert_eq!(script.action(), Action::FindCoordinator);
+        script.member.on_coordinator_error(None, script.now_ms);
+        script.now_ms += 3_000;
+        assert_eq!(script.action(), Action::FindCoordinator);
+        let error = GroupError::Connection { api: ApiKey::FIND_COORDINATOR };
+        assert_eq!(script.member.last_error(), Some(&error));
+        script.member.on_coordinator(1, script.now_ms);
+        assert_eq!(script.member.last_error(), None, "it is found");
+        script.heartbeat(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        assert!(script.member.last_error().is_some());
+        script.heartbeat(answer);
+        assert_eq!(script.member.last_error(), None, "{answer:?}");
+    }
+}
