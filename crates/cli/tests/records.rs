@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use thalweg::{Admin, AdminConfig, Cluster, Options, TopicPartition};
 
 use limited::Limited;
 
@@ -366,4 +367,49 @@ fn what_cannot_be_done_is_said() {
     let unreachable = limited::output(&mut unreachable);
     assert_eq!(unreachable.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&unreachable.stderr).contains("127.0.0.1:1"));
+}
+
+/// Deletes the records of a partition before an offset.
+fn delete_before(address: &str, partition: TopicPartition, offset: i64) {
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let cluster = Cluster::connect(address, Options::default()).await.unwrap();
+        let admin = Admin::new(cluster, AdminConfig::default());
+        for (_, deleted) in admin.delete_records([(partition, offset)]).await {
+            deleted.unwrap();
+        }
+    });
+}
+
+#[test]
+fn consume_tells_of_offsets_that_the_log_does_not_have() {
+    let broker = Broker::start("resets");
+    let lines = "0\n1\n2\n3\n4\n5\n6\n7\n";
+    broker.ok(&["produce", "t", "-p", "0"], lines);
+    delete_before(&broker.address, TopicPartition::new("t", 0), 5);
+    let consume = |words: &[&str]| {
+        let output = broker.run(&[&["consume", "t", "-p", "0", "-e"], words].concat(), "");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    };
+    let begins = "t-0: the log begins at 5; reading begins there, not at 3";
+    let (code, out, told) = consume(&["-o", "3"]);
+    assert_eq!((code, &*out), (0, "5\n6\n7\n"));
+    assert!(told.contains(begins), "{told}");
+    let (code, out, told) = consume(&["-o", "3", "--strict-offsets"]);
+    assert_eq!((code, &*out), (1, ""));
+    assert!(told.contains(begins), "{told}");
+    let (code, out, told) = consume(&["-o", "99"]);
+    assert_eq!((code, &*out), (0, ""));
+    assert!(told.contains("t-0: the log ends at 8; reading begins there, not at 99"), "{told}");
+    // What is set decides: the client moves, and that is told as well.
+    let earliest = ["-X", "auto.offset.reset=earliest"];
+    let (code, out, told) = consume(&[&["-o", "3"], &earliest[..]].concat());
+    assert_eq!((code, &*out), (0, "5\n6\n7\n"));
+    assert!(told.contains("t-0: position reset from 3 to 5"), "{told}");
+    let (code, out, told) = consume(&[&["-o", "3", "--strict-offsets"], &earliest[..]].concat());
+    assert_eq!((code, &*out), (1, ""));
+    assert!(told.contains("t-0: position reset from 3 to 5"), "{told}");
+    let (code, out, told) = consume(&["-o", "5", "--strict-offsets"]);
+    assert_eq!((code, &*out, &*told), (0, "5\n6\n7\n", ""));
 }

@@ -19,7 +19,7 @@ use tokio::time::timeout;
 
 use crate::connection::Connection;
 use crate::core::Metadata;
-use crate::core::metadata::{Broker, Leader};
+use crate::core::metadata::{Broker, Leader, LoweredEpoch};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options::Options;
@@ -169,6 +169,18 @@ impl Cluster {
             Some(_) => metadata.apply(&response),
             None => metadata.apply_all(&response),
         };
+        if metadata.has_lowered() {
+            for LoweredEpoch { partition, from, to } in metadata.take_lowered() {
+                tracing::warn!(
+                    %partition,
+                    leader = to.id,
+                    from = from.epoch,
+                    to = to.epoch,
+                    "the leader epoch went back, as several metadata answers say: a broker may have \
+                     been restored from an older copy, and records may be missing"
+                );
+            }
+        }
         Ok((state.metadata.clone(), failed))
     }
 

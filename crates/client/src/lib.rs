@@ -130,7 +130,7 @@ mod transport;
 pub use crate::core::fetch::records::{IntoIter as RecordsIntoIter, Iter as RecordsIter};
 pub use crate::core::fetch::{
     ConsumerRecord, Fault, FetchCounts, IsolationLevel, OffsetReset, OwnedRecord, PartitionError,
-    PartitionErrorKind, PartitionStatus, Records, SharedRecord,
+    PartitionErrorKind, PartitionStatus, PositionReset, Records, ResetCause, SharedRecord,
 };
 pub use crate::core::group::protocol::ProtocolError;
 pub use crate::core::group::{Assignor, GroupError, GroupProtocol, GroupStatus};

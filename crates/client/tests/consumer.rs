@@ -4,8 +4,8 @@ use crate::support;
 
 use std::time::Duration;
 
-use support::{Bench, earliest, soon, tp};
-use thalweg::PartitionStatus;
+use support::{Bench, cluster, earliest, soon, tp};
+use thalweg::{Admin, AdminConfig, PartitionStatus, ResetCause};
 use thalweg::{Consumer, ConsumerConfig, Error, OffsetReset, Position, TopicPartition};
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
@@ -305,4 +305,86 @@ async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     assert!(counts.sessionless >= 6 && counts.requests == counts.sessionless + 1, "{counts:?}");
     // One that came back empty may have been on its way when the record was written, no more.
     assert!(counts.sessionless <= 12, "{counts:?}");
+}
+
+#[tokio::test]
+async fn a_position_reset_is_counted_and_explained() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"; 8], Compression::None).await;
+    let admin = Admin::new(cluster(&bench).await, AdminConfig::default());
+    for (_, deleted) in admin.delete_records([(tp(0), 5)]).await {
+        deleted.unwrap();
+    }
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign([(tp(0), Some(Position::at(3)))]).unwrap();
+    let mut offsets = Vec::new();
+    while offsets.len() < 3 {
+        let records = soon(consumer.poll(10)).await.unwrap();
+        offsets.extend(records.iter().map(|record| record.offset()));
+    }
+    assert_eq!(offsets, [5, 6, 7]);
+    assert_eq!(consumer.counts().position_resets, 1);
+    let why = consumer.why();
+    let [reset] = &why.position_resets[..] else { panic!("{why}") };
+    assert_eq!((reset.from, reset.to, reset.cause), (3, 5, ResetCause::OffsetOutOfRange));
+    let line = "t-0: position reset from 3 to 5: the log does not have the offset\n";
+    assert!(why.to_string().contains(line), "{why}");
+    assert!(consumer.seek(&tp(0), Position::at(6)));
+    assert_eq!(consumer.why().position_resets, []);
+    assert_eq!(consumer.counts().position_resets, 1);
+}
+
+#[tokio::test]
+async fn the_lag_of_idle_partitions_is_known_after_an_assignment() {
+    let bench = Bench::with(2).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    let at = |index| (tp(index), Some(Position::at(0)));
+    let known = async |consumer: &mut Consumer| {
+        soon(async {
+            while consumer.lag(&tp(0)).and(consumer.lag(&tp(1))) != Some(0) {
+                consumer.poll_timeout(9, Duration::from_millis(20)).await.unwrap();
+            }
+        })
+        .await;
+    };
+    consumer.assign([at(0), at(1)]).unwrap();
+    known(&mut consumer).await;
+    // Nothing is written, so the broker has nothing to say of it in its session.
+    for _ in 0..3 {
+        consumer.assign([at(0)]).unwrap();
+        consumer.assign([at(0), at(1)]).unwrap();
+        known(&mut consumer).await;
+    }
+}
+
+#[tokio::test]
+async fn the_lag_of_idle_partitions_is_known_after_a_rebalance() {
+    let bench = Bench::at_barrier(2).await;
+    let config = earliest()
+        .with_group_id("g")
+        .with_heartbeat_interval(Duration::from_millis(50))
+        .with_session_timeout(Duration::from_secs(6));
+    let mut consumer = bench.consumer(config.clone()).await;
+    consumer.subscribe(["t"]).unwrap();
+    let known = async |consumer: &mut Consumer, count: usize| {
+        soon(async {
+            loop {
+                let assigned = consumer.assignment();
+                let is_known = assigned.iter().all(|of| consumer.lag(of) == Some(0));
+                if assigned.len() == count && is_known {
+                    break;
+                }
+                consumer.poll_timeout(9, Duration::from_millis(20)).await.unwrap();
+            }
+        })
+        .await;
+    };
+    known(&mut consumer, 2).await;
+    let mut other = bench.consumer(config).await;
+    other.subscribe(["t"]).unwrap();
+    let both = async { tokio::join!(known(&mut consumer, 1), known(&mut other, 1)) };
+    both.await;
+    other.close(Duration::from_secs(5)).await.unwrap();
+    known(&mut consumer, 2).await;
+    assert!(consumer.counts().sessions <= 2, "{:?}", consumer.counts());
 }

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::tap::Tap;
-use support::{Bench, earliest, soon, tp};
+use support::{Bench, cluster, earliest, grouped, soon, tp};
 use thalweg::admin::{Admin, AdminConfig, MemberToRemove};
 use thalweg::consumer::{CloseOptions, ListenerFuture, OnLeave};
 use thalweg::{
@@ -778,4 +778,40 @@ async fn a_broker_that_does_not_serve_a_groups_protocol_is_named() {
     bench.produce(0, &["a"], Compression::None).await;
     consumer.assign([(tp(0), None)]).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refused_commit_brings_the_member_back_at_once() {
+    for barrier in [false, true] {
+        let bench = match barrier {
+            true => Bench::at_barrier(1).await,
+            false => Bench::with(1).await,
+        };
+        bench.produce(0, &["v"; 10], Compression::None).await;
+        // No heartbeat says anything while this runs.
+        let config = grouped()
+            .with_heartbeat_interval(Duration::from_secs(40))
+            .with_session_timeout(Duration::from_secs(120))
+            .with_auto_commit(false);
+        let mut consumer = bench.consumer(config).await;
+        consumer.subscribe(["t"]).unwrap();
+        assert!(!soon(consumer.poll(1)).await.unwrap().is_empty());
+        let before = consumer.group_metadata().unwrap();
+        let admin = Admin::new(cluster(&bench).await, AdminConfig::default());
+        let one = MemberToRemove::Member(before.member_id.clone());
+        let removed = soon(admin.remove_members("g", [one.clone()], "a test")).await;
+        removed[&one].as_ref().unwrap();
+        // The first one is refused, and no other one is asked for.
+        assert!(soon(consumer.commit()).await.is_err());
+        soon(async {
+            loop {
+                consumer.poll_timeout(1, Duration::from_millis(20)).await.unwrap();
+                let now = consumer.group_metadata().unwrap();
+                if now.member_id != before.member_id && !consumer.assignment().is_empty() {
+                    break;
+                }
+            }
+        })
+        .await;
+    }
 }

@@ -95,6 +95,34 @@ pub async fn offsets(
     })
 }
 
+/// Moves offsets that a log does not have to the nearest one that it has; says which.
+pub async fn clamp(
+    consumer: &Consumer,
+    offsets: &mut HashMap<TopicPartition, i64>,
+) -> Result<Vec<String>, CliError> {
+    let mut partitions: Vec<TopicPartition> = offsets.keys().cloned().collect();
+    partitions.sort_unstable();
+    let begins = consumer.beginning_offsets(&partitions).await?;
+    let ends: HashMap<_, _> = consumer.end_offsets(&partitions).await?.into_iter().collect();
+    let mut moved = Vec::new();
+    for (partition, begin) in begins {
+        let end = ends.get(&partition).copied().unwrap_or(begin).max(begin);
+        let Some(offset) = offsets.get_mut(&partition) else { continue };
+        let nearest = (*offset).clamp(begin, end);
+        if nearest != *offset {
+            let (is, which) = match nearest == begin && *offset < begin {
+                true => ("begins at", begin),
+                false => ("ends at", end),
+            };
+            moved.push(format!(
+                "{partition}: the log {is} {which}; reading begins there, not at {offset}"
+            ));
+            *offset = nearest;
+        }
+    }
+    Ok(moved)
+}
+
 /// A place to begin at.
 pub fn begin(offsets: &HashMap<TopicPartition, i64>, of: &TopicPartition) -> Option<Position> {
     offsets.get(of).map(|&offset| Position::at(offset))

@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use thalweg::{
-    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupStatus, OffsetReset, Position, Records,
-    TopicPartition,
+    Cluster, Consumer, ConsumerConfig, ConsumerRecord, GroupStatus, OffsetReset, Position,
+    PositionReset, Records, TopicPartition,
 };
 use thalweg_wire::ErrorCode;
 
@@ -22,6 +22,7 @@ use crate::client::{self, CliError, ClientArgs, ClientConfig, StopSignals, repor
 /// Records of one poll, where max.poll.records does not say otherwise.
 const AT_ONCE: usize = 500;
 const ISOLATION: &str = "isolation.level";
+const RESET: &str = "auto.offset.reset";
 /// How often it is looked whether the end is reached, when no records come.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// How long a member has nothing to read before it says so.
@@ -94,6 +95,10 @@ pub struct ConsumeArgs {
     #[arg(short = 'Z', long, value_name = "TEXT", allow_hyphen_values = true)]
     #[arg(conflicts_with = "json")]
     null: Option<String>,
+    /// End with exit code 1 where a log does not have the offset to begin at, or loses the one to read
+    /// next. Without this a warning says where reading goes on
+    #[arg(long)]
+    strict_offsets: bool,
     /// Show no progress
     #[arg(short, long)]
     quiet: bool,
@@ -150,6 +155,18 @@ struct Task {
     bytes: u64,
     /// Records between begin and end, where both are known.
     total: Option<u64>,
+    /// Positions that have changed so far, and the last change of each partition that was told.
+    resets: u64,
+    told: HashMap<TopicPartition, PositionReset>,
+}
+
+/// Says that reading does not go on where it was to; with --strict-offsets that is the end.
+fn tell(reset: &str, args: &ConsumeArgs) -> Result<(), CliError> {
+    if args.strict_offsets {
+        return Err(CliError::Failed(format!("{reset} (--strict-offsets)")));
+    }
+    warn(reset);
+    Ok(())
 }
 
 async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
@@ -218,6 +235,8 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         records: 0,
         bytes: 0,
         total: None,
+        resets: 0,
+        told: HashMap::new(),
     };
     for place in args.until.into_iter().chain(args.exit.then_some(Place::End)) {
         for (partition, end) in bounds::offsets(&consumer, &partitions, place).await? {
@@ -232,7 +251,13 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
         (None, true) => consumer.subscribe(topics.iter().map(String::as_str))?,
         (None, false) => {
             let place = args.offset.unwrap_or(Place::End);
-            let begins = bounds::offsets(&consumer, &partitions, place).await?;
+            let mut begins = bounds::offsets(&consumer, &partitions, place).await?;
+            // What is set decides, else the nearest offset that the log has.
+            if matches!(place, Place::Offset(_)) && config.properties.filled(RESET).is_none() {
+                for moved in bounds::clamp(&consumer, &mut begins).await? {
+                    tell(&moved, args)?;
+                }
+            }
             let span = |(partition, end): (&TopicPartition, &i64)| {
                 Some(u64::try_from(end - begins.get(partition)?).unwrap_or(0))
             };
@@ -309,10 +334,27 @@ impl Task {
                     () = &mut stopped => return Ok(Ended::Stopped),
                 };
             }
+            self.look_at_resets(consumer, args)?;
             self.take(&records, consumer);
             progress.update(self.records, self.bytes, self.records);
         }
         Ok(Ended::Whole)
+    }
+
+    /// Says which positions have changed that nothing here has moved, before records from there are
+    /// printed.
+    fn look_at_resets(&mut self, consumer: &Consumer, args: &ConsumeArgs) -> Result<(), CliError> {
+        let count = consumer.counts().position_resets;
+        if std::mem::replace(&mut self.resets, count) == count {
+            return Ok(());
+        }
+        for reset in consumer.why().position_resets {
+            let known = self.told.insert(reset.partition.clone(), reset.clone());
+            if known.as_ref() != Some(&reset) {
+                tell(&reset.to_string(), args)?;
+            }
+        }
+        Ok(())
     }
 
     /// Writes what is left, and sets the consumer back to the first record that is not written, so

@@ -208,6 +208,10 @@ async fn commit_each_by(
             let results = committed_by(shared, number, &offsets);
             (results, Some(tries.late(shared, ApiKey::OFFSET_COMMIT)))
         });
+        let mut codes = results.values().filter_map(|result| result.as_ref().err());
+        if let Some(&code) = codes.find(|code| is_about_member(**code)) {
+            tell_member(shared, ApiKey::OFFSET_COMMIT, code, &now);
+        }
         offsets.retain(|(partition, _)| match results.get(partition) {
             Some(Ok(())) => {
                 has_committed = true;
@@ -345,6 +349,11 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
             if error.is_coordinator_lost() {
                 shared.forget_coordinator();
             }
+            if let Error::Group { code, .. } = &error
+                && is_about_member(*code)
+            {
+                tell_member(shared, ApiKey::OFFSET_FETCH, *code, &identity);
+            }
             return Err(error);
         }
     };
@@ -381,6 +390,23 @@ pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
         refresh(shared, &stale).await?;
     }
     Ok(is_known)
+}
+
+/// Whether a coordinator refuses because of who asks: the member is out of its group.
+fn is_about_member(code: ErrorCode) -> bool {
+    matches!(
+        code,
+        ErrorCode::UNKNOWN_MEMBER_ID
+            | ErrorCode::ILLEGAL_GENERATION
+            | ErrorCode::FENCED_MEMBER_EPOCH
+            | ErrorCode::FENCED_INSTANCE_ID
+    )
+}
+
+/// Tells the member what a coordinator said of it.
+fn tell_member(shared: &Arc<Shared>, api: ApiKey, code: ErrorCode, identity: &Identity) {
+    let now_ms = shared.now_ms();
+    shared.with_group(|group, _| group.refused(api, code, identity, now_ms));
 }
 
 /// Whether an error says only that the member is on its way to another generation.

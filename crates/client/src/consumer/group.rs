@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-use thalweg_wire::ApiKey;
+use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::sync::Notify;
 
 use super::listener::{Event, RebalanceListener};
@@ -136,6 +136,16 @@ impl Group {
         self.committed_at = None;
     }
 
+    /// The oldest request that is not answered, and not held back either.
+    pub fn unanswered(&self, now_ms: u64) -> Option<&InFlightRequest> {
+        let held_ms = self.member.as_ref().map_or(0, Member::heartbeat_interval_ms);
+        self.in_flight.iter().find(|asked| {
+            let is_heartbeat =
+                matches!(asked.api, ApiKey::HEARTBEAT | ApiKey::CONSUMER_GROUP_HEARTBEAT);
+            !is_heartbeat || now_ms.saturating_sub(asked.since_ms) > held_ms
+        })
+    }
+
     /// How often partitions were lost so far, whether or not the application has heard of it.
     pub fn losses(&self) -> u64 {
         self.losses
@@ -165,6 +175,14 @@ impl Group {
     pub fn take_lost(&mut self) -> Option<Error> {
         let lost = std::mem::take(&mut self.lost);
         lost.into_keys().next().map(|partition| Error::Revoked(Box::new(partition)))
+    }
+
+    /// A request about offsets was refused because of who asked: the member hears of it at once, not
+    /// with its next heartbeat.
+    pub fn refused(&mut self, api: ApiKey, code: ErrorCode, identity: &Identity, now_ms: u64) {
+        let Some(member) = &mut self.member else { return };
+        member.on_refused(api, code, (&identity.member, identity.generation), now_ms);
+        self.wake.notify_one();
     }
 
     /// As whom to commit; `None` while a member may not.
@@ -365,6 +383,21 @@ impl Group {
 mod tests {
     use super::*;
     use crate::core::fetch::{Budget, FetchSettings, PartitionStatus};
+
+    #[test]
+    fn a_heartbeat_that_is_held_back_is_not_unanswered() {
+        let mut group = Group::new("g".into(), None);
+        let settings = crate::core::group::GroupSettings::new("g");
+        let topics = crate::core::group::SubscribedTopics::Topics(["t".into()].into());
+        group.member = Some(Member::new(settings, topics, [7; 16], 0));
+        for api in [ApiKey::HEARTBEAT, ApiKey::CONSUMER_GROUP_HEARTBEAT, ApiKey::JOIN_GROUP] {
+            group.in_flight.push(InFlightRequest { api, broker: Some(1), since_ms: 1_000 });
+        }
+        let api_at = |now_ms| group.unanswered(now_ms).map(|asked| asked.api);
+        assert_eq!(api_at(4_000), Some(ApiKey::JOIN_GROUP));
+        // The next heartbeat would be due.
+        assert_eq!(api_at(4_001), Some(ApiKey::HEARTBEAT));
+    }
 
     #[test]
     fn what_is_on_its_way_out_stays_held_when_it_is_heard_that_it_was_given() {

@@ -359,12 +359,13 @@ impl ConsumerHandle {
         Why {
             group: member.map(Member::why),
             group_error: member.and_then(|member| member.last_error().cloned()),
-            unanswered: group.and_then(|group| group.in_flight.first()).map(|asked| Unanswered {
+            unanswered: group.and_then(|group| group.unanswered(now_ms)).map(|asked| Unanswered {
                 api: asked.api,
                 broker: asked.broker,
                 since: Duration::from_millis(now_ms.saturating_sub(asked.since_ms)),
             }),
             absent: state.absent.iter().map(|(topic, code)| (Arc::clone(topic), *code)).collect(),
+            position_resets: state.fetcher.last_resets(),
             partitions,
             budget: (budget.used(), budget.limit()),
         }

@@ -17,7 +17,7 @@ use super::pending::PendingCommits;
 use super::source;
 use crate::cluster::Cluster;
 use crate::coordinator;
-use crate::core::fetch::{Accepted, Fetcher};
+use crate::core::fetch::{Accepted, Fetcher, PositionReset};
 use crate::core::group::SubscribedTopics;
 use crate::core::metadata::{Broker, Metadata};
 use crate::error::Error;
@@ -218,11 +218,19 @@ impl Shared {
         if let Some(group) = &mut state.group {
             recreated.iter().for_each(|partition| group.forget_committed(partition));
         }
+        let resets = state.fetcher.take_resets();
         drop(state);
         for partition in recreated {
+            tracing::info!(%partition, "the topic was deleted and created again");
+        }
+        for reset in resets {
+            let PositionReset { partition, from, to, cause } = reset;
             tracing::warn!(
                 %partition,
-                "the topic was deleted and created again: positions of the old one are void"
+                from,
+                to,
+                %cause,
+                "the position was reset: records are left out or read again"
             );
         }
         for waker in wakers {

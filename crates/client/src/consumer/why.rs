@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
-use crate::core::fetch::PartitionStatus;
+use crate::core::fetch::{PartitionStatus, PositionReset};
 use crate::core::group::{GroupError, GroupStatus};
 use crate::core::partition::TopicPartition;
 use crate::error::code_name;
@@ -26,11 +26,15 @@ pub struct Why {
     /// What went wrong last with the membership, until something goes right.
     pub group_error: Option<GroupError>,
     /// The oldest request about the membership that is not answered. That a JoinGroup takes a while
-    /// is usual: the coordinator holds it back until all members have joined.
+    /// is usual: the coordinator holds it back until all members have joined. A heartbeat counts once
+    /// the next one is due: until then the coordinator may hold it back, to answer when it has news.
     pub unanswered: Option<Unanswered>,
     /// Topics that it subscribes to, or of which partitions are assigned, that are not there or not
     /// for this client to see; with what a broker says of them.
     pub absent: Vec<(Arc<str>, ErrorCode)>,
+    /// Positions that changed although the application did not move them, by partition: the last change
+    /// of each since it was assigned or moved.
+    pub position_resets: Vec<PositionReset>,
     /// Each partition, in order.
     pub partitions: Vec<(TopicPartition, PartitionStatus)>,
     /// Bytes that count against the budget, and the budget.
@@ -80,6 +84,9 @@ impl fmt::Display for Why {
                 "the budget of {limit} bytes is used up, by what is buffered and by records that \
                  the application still holds"
             )?;
+        }
+        for reset in self.position_resets.iter().take(LISTED_MAX) {
+            writeln!(f, "{reset}")?;
         }
         if self.partitions.is_empty() {
             writeln!(f, "no partition is assigned")?;

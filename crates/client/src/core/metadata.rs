@@ -1,9 +1,13 @@
 //! What is known of a cluster: brokers, topics with their ids, and who leads each partition.
 //!
-//! Invariant: a partition's leader epoch never goes back while the topic's id stays the same, so
-//! that an answer from a broker that lags behind does not undo what is known.
+//! Invariant: one answer never takes a partition's leader epoch back while the topic's id stays the
+//! same, so that a broker that lags behind does not undo what is known. Only [`LOWER_ANSWERS_MIN`] answers
+//! in a row that agree do: then the cluster itself went back, for example to an older copy of a
+//! broker's data. Should those be of a broker that lags, the refusal of the leader that it names puts
+//! that right (KIP-951).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use thalweg_wire::messages::MetadataResponse;
 use thalweg_wire::messages::metadata_response::{MetadataResponsePartition, MetadataResponseTopic};
@@ -66,6 +70,61 @@ pub struct Topic {
     pub partitions: BTreeMap<i32, Partition>,
 }
 
+/// Answers in a row that have to agree on a leader with an older epoch before it is believed.
+const LOWER_ANSWERS_MIN: u32 = 5;
+
+/// A leader epoch that went back.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct LoweredEpoch {
+    pub partition: TopicPartition,
+    pub from: Leader,
+    pub to: Leader,
+}
+
+/// Leaders with older epochs than those that are known.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct OlderLeaders {
+    /// What the last answers said of a partition, and how many of them in a row.
+    claims: HashMap<TopicPartition, (Leader, u32)>,
+    /// By which of all changes an epoch was lowered last, counted from 1.
+    lowered_by: HashMap<TopicPartition, u64>,
+    changes: u64,
+    /// To be logged.
+    news: Vec<LoweredEpoch>,
+}
+
+impl OlderLeaders {
+    /// An answer named a leader with an older epoch; says whether it is to be believed.
+    fn claim(&mut self, partition: TopicPartition, known: Leader, claimed: Leader) -> bool {
+        let claim = self.claims.entry(partition.clone()).or_insert((claimed, 0));
+        if claim.0 != claimed {
+            *claim = (claimed, 0);
+        }
+        claim.1 += 1;
+        if claimed.id < 0 || claim.1 < LOWER_ANSWERS_MIN {
+            return false;
+        }
+        self.claims.remove(&partition);
+        self.changes += 1;
+        self.lowered_by.insert(partition.clone(), self.changes);
+        self.news.push(LoweredEpoch { partition, from: known, to: claimed });
+        true
+    }
+
+    /// Whether there is nothing, as mostly.
+    fn is_empty(&self) -> bool {
+        self.claims.is_empty() && self.lowered_by.is_empty()
+    }
+
+    /// Forgets a topic that is not there any more.
+    fn forget(&mut self, topic: &str) {
+        if !self.is_empty() {
+            self.claims.retain(|partition, _| *partition.topic != *topic);
+            self.lowered_by.retain(|partition, _| *partition.topic != *topic);
+        }
+    }
+}
+
 /// What is known of a cluster.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Metadata {
@@ -77,6 +136,7 @@ pub struct Metadata {
     pub brokers: BTreeMap<i32, Broker>,
     /// Topics by name.
     pub topics: HashMap<String, Topic>,
+    pub(crate) older: OlderLeaders,
 }
 
 impl Metadata {
@@ -90,7 +150,14 @@ impl Metadata {
     pub fn apply_all(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
         let named: HashSet<&str> =
             response.topics.iter().filter_map(|topic| topic.name.as_deref()).collect();
-        self.topics.retain(|name, _| named.contains(&**name));
+        let older = &mut self.older;
+        self.topics.retain(|name, _| {
+            let is_named = named.contains(&**name);
+            if !is_named {
+                older.forget(name);
+            }
+            is_named
+        });
         self.take_over(response)
     }
 
@@ -113,11 +180,16 @@ impl Metadata {
             let Some(name) = &topic.name else { continue };
             if topic.error_code == ErrorCode::NONE {
                 let known = self.topics.remove(name);
-                self.topics.insert(name.clone(), merge(known, topic));
+                let known = known.filter(|known| known.id == topic.topic_id);
+                if known.is_none() {
+                    self.older.forget(name);
+                }
+                self.topics.insert(name.clone(), merge(known, topic, &mut self.older));
                 continue;
             }
             if topic.error_code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION {
                 self.topics.remove(name);
+                self.older.forget(name);
             }
             failed.push((name.clone(), topic.error_code));
         }
@@ -141,15 +213,37 @@ impl Metadata {
         self.topics.get(topic)?.partitions.get(&partition)?.leader
     }
 
+    /// By which of all such changes a partition's leader epoch went back last; 0 for none. Who knows an
+    /// older number follows to a leader with an older epoch.
+    pub(crate) fn lowered_by(&self, partition: &TopicPartition) -> u64 {
+        self.older.lowered_by.get(partition).copied().unwrap_or(0)
+    }
+
+    /// Whether [`Self::take_lowered`] has something.
+    pub(crate) fn has_lowered(&self) -> bool {
+        !self.older.news.is_empty()
+    }
+
+    /// Takes the leader epochs that went back since this was called last.
+    pub(crate) fn take_lowered(&mut self) -> Vec<LoweredEpoch> {
+        std::mem::take(&mut self.older.news)
+    }
+
     /// Takes a hint from a Produce or Fetch response (KIP-951). Only that one partition changes
     /// (KAFKA-16012), and only to a newer epoch; says whether it did.
     pub fn hint_leader(&mut self, topic: &str, partition: i32, leader: Leader) -> bool {
+        let (topic_name, partition_index) = (topic, partition);
         let is_news = self.is_news(topic, partition, leader);
         if is_news
             && let Some(topic) = self.topics.get_mut(topic)
             && let Some(partition) = topic.partitions.get_mut(&partition)
         {
             partition.leader = Some(leader);
+        }
+        if is_news && !self.older.claims.is_empty() {
+            self.older.claims.retain(|claimed, _| {
+                claimed.partition != partition_index || *claimed.topic != *topic_name
+            });
         }
         is_news
     }
@@ -162,26 +256,43 @@ impl Metadata {
     }
 }
 
-fn merge(known: Option<Topic>, topic: &MetadataResponseTopic) -> Topic {
-    let known = known.filter(|known| known.id == topic.topic_id);
+fn merge(known: Option<Topic>, topic: &MetadataResponseTopic, older: &mut OlderLeaders) -> Topic {
+    let name: Arc<str> = topic.name.as_deref().unwrap_or_default().into();
     let partitions = topic
         .partitions
         .iter()
         .map(|partition| {
             let index = partition.partition_index;
             let before = known.as_ref().and_then(|known| known.partitions.get(&index));
-            (index, merge_partition(before, partition))
+            let name = TopicPartition::new(Arc::clone(&name), index);
+            (index, merge_partition(before, partition, name, older))
         })
         .collect();
     Topic { id: topic.topic_id, internal: topic.is_internal, partitions }
 }
 
-fn merge_partition(before: Option<&Partition>, now: &MetadataResponsePartition) -> Partition {
-    let leader =
-        (now.leader_id >= 0).then_some(Leader { id: now.leader_id, epoch: now.leader_epoch });
+fn merge_partition(
+    before: Option<&Partition>,
+    now: &MetadataResponsePartition,
+    name: TopicPartition,
+    older: &mut OlderLeaders,
+) -> Partition {
+    let claimed = Leader { id: now.leader_id, epoch: now.leader_epoch };
+    let leader = (now.leader_id >= 0).then_some(claimed);
     let leader = match before.and_then(|before| before.leader) {
-        Some(known) if now.leader_epoch >= 0 && known.epoch > now.leader_epoch => Some(known),
-        _ => leader,
+        Some(known)
+            if now.leader_epoch >= 0
+                && known.epoch > now.leader_epoch
+                && !older.claim(name.clone(), known, claimed) =>
+        {
+            Some(known)
+        }
+        _ => {
+            if !older.claims.is_empty() {
+                older.claims.remove(&name);
+            }
+            leader
+        }
     };
     Partition { leader, replicas: now.replica_nodes.clone(), isr: now.isr_nodes.clone() }
 }
@@ -230,6 +341,45 @@ mod tests {
         // A topic of the same name with another id starts over.
         metadata.apply(&answer(8, vec![partition(0, 1, 0)]));
         assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 0 }));
+    }
+
+    #[test]
+    fn epochs_go_back_when_answers_in_a_row_agree() {
+        let mut metadata = Metadata::default();
+        let (t, known) = (TopicPartition::new("t", 0), Leader { id: 1, epoch: 5 });
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        let older = |metadata: &mut Metadata, times: u32| {
+            (0..times).for_each(|_| drop(metadata.apply(&answer(7, vec![partition(0, 1, 3)]))));
+        };
+        older(&mut metadata, LOWER_ANSWERS_MIN - 1);
+        // One that says something else is the first of others.
+        metadata.apply(&answer(7, vec![partition(0, 2, 4)]));
+        older(&mut metadata, LOWER_ANSWERS_MIN - 1);
+        // A broker that knows better.
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        older(&mut metadata, LOWER_ANSWERS_MIN - 1);
+        assert_eq!(metadata.leader("t", 0), Some(known));
+        assert_eq!((metadata.lowered_by(&t), metadata.has_lowered()), (0, false));
+        older(&mut metadata, 1);
+        let to = Leader { id: 1, epoch: 3 };
+        assert_eq!(metadata.leader("t", 0), Some(to));
+        assert_eq!(metadata.lowered_by(&t), 1);
+        let lowered = LoweredEpoch { partition: t.clone(), from: known, to };
+        assert_eq!(metadata.take_lowered(), [lowered]);
+        assert!(!metadata.has_lowered());
+        // Nothing is kept of a topic that is gone.
+        metadata.apply(&answer(8, vec![partition(0, 1, 0)]));
+        assert!(metadata.older.is_empty());
+    }
+
+    #[test]
+    fn answers_without_a_leader_take_no_epoch_back() {
+        let mut metadata = Metadata::default();
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        for _ in 0..2 * LOWER_ANSWERS_MIN {
+            metadata.apply(&answer(7, vec![partition(0, -1, 3)]));
+        }
+        assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 5 }));
     }
 
     #[test]

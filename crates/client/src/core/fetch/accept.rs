@@ -14,8 +14,8 @@ use thalweg_wire::{DecodeError, ErrorCode, Reader};
 use super::buffer::{Fault, Fetched, Frame};
 use super::cursor::{self, Cursor, Phase};
 use super::error::PartitionErrorKind;
-use super::session::RequestedPartition;
-use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, Slot};
+use super::session::{RequestedPartition, Watermarks};
+use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, ResetCause, Slot};
 use crate::core::backoff::backoff_ms;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
@@ -111,6 +111,7 @@ impl Fetcher {
                 }
             }
         }
+        self.note_watermarks(broker, &response, version);
         let asked = |fetcher: &Fetcher, slot| fetcher.told(broker, slot);
         self.accept_partitions(broker, response, (body, version), asked, now_ms, &mut accepted);
         self.wake(broker);
@@ -151,6 +152,21 @@ impl Fetcher {
                 let asked = asked(self, slot);
                 let part = Part { broker, data: &data, asked, body, frame: &frame, now_ms };
                 self.accept_partition(slot, &part, accepted);
+            }
+        }
+    }
+
+    /// Remembers what an answer in a session says of where logs end, also of what is not read by now.
+    fn note_watermarks(&mut self, broker: i32, response: &FetchResponseView<'_>, version: i16) {
+        for topic in response.responses {
+            for data in topic.partitions {
+                let slot = self.slot_of(&topic, data.partition_index, version);
+                let cursor = slot.and_then(|slot| self.cursors[slot as usize].as_ref());
+                let (Some(cursor), Some(source)) = (cursor, self.sources.get_mut(&broker)) else {
+                    continue;
+                };
+                let said = (data.error_code == ErrorCode::NONE).then(|| watermarks(&data));
+                source.session.note_watermarks(&cursor.partition, said);
             }
         }
     }
@@ -238,6 +254,7 @@ impl Fetcher {
             if is_current {
                 let wait = failed(cursor, &self.settings, self.random.next());
                 let reset = self.settings.reset;
+                cursor.refusal = Some(data.error_code);
                 refused(cursor, part, now_ms + wait, reset, accepted);
                 if !accepted.leaders.is_empty() {
                     self.uses_changed = true;
@@ -266,15 +283,19 @@ impl Fetcher {
         }
         cursor.is_moved &= cursor.sessionless;
         cursor.is_stale = false;
-        cursor.high_watermark = data.high_watermark;
-        cursor.last_stable_offset = data.last_stable_offset;
-        cursor.log_start_offset = data.log_start_offset;
+        cursor.refusal = None;
+        cursor.note_watermarks(watermarks(data));
         if is_diverging(data) {
             let agrees_to = data.diverging_epoch.end_offset;
+            let stood_at = cursor.position().map(|position| position.offset);
             truncated(cursor, agrees_to, data.diverging_epoch.epoch, self.settings.reset);
+            let stands_at = cursor.position().map(|position| position.offset);
             if cursor.error().is_some() {
                 accepted.has_errors = true;
                 self.note_failed(slot);
+            }
+            if let (Some(from), Some(to)) = (stood_at, stands_at) {
+                self.note_reset(slot, (from, to), ResetCause::Truncated);
             }
             return self.touch(slot);
         }
@@ -323,6 +344,14 @@ fn failed(cursor: &mut Cursor, settings: &FetchSettings, random: u64) -> u64 {
     cursor.failures = cursor.failures.saturating_add(1);
     let (first, longest) = (settings.retry_backoff_ms, settings.retry_backoff_max_ms);
     backoff_ms(first, longest, cursor.failures, random).max(1)
+}
+
+fn watermarks(data: &PartitionDataView<'_>) -> Watermarks {
+    Watermarks {
+        high_watermark: data.high_watermark,
+        last_stable_offset: data.last_stable_offset,
+        log_start_offset: data.log_start_offset,
+    }
 }
 
 /// The log does not have what was read, as its leader says.
@@ -441,6 +470,7 @@ fn refused(
                 cursor.fail(PartitionErrorKind::OffsetOutOfRange);
                 accepted.has_errors = true;
             } else {
+                cursor.begin_reset(ResetCause::OffsetOutOfRange);
                 cursor.reset(reset);
                 accepted.has_unresolved = true;
             }

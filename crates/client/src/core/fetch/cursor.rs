@@ -8,7 +8,8 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
-use super::{OffsetReset, Passed, Slot};
+use super::session::Watermarks;
+use super::{OffsetReset, Passed, PositionReset, ResetCause, Slot};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
@@ -52,6 +53,10 @@ pub(super) struct Cursor {
     pub parked: bool,
     pub leader: Option<Leader>,
     pub leadership: Leadership,
+    /// See [`Metadata::lowered_by`](crate::core::metadata::Metadata::lowered_by).
+    pub lowered_by: u64,
+    /// What a broker refused it with last, until something is answered.
+    pub refusal: Option<ErrorCode>,
     /// Something of it was answered.
     pub is_used: bool,
     /// A replica to read from instead of the leader, and until when (KIP-392).
@@ -76,6 +81,10 @@ pub(super) struct Cursor {
     pub waker: Option<Waker>,
     /// Its failure was reported.
     pub is_reported: bool,
+    /// Where it stood before a lookup that the application did not ask for, and why.
+    pub resetting: Option<(i64, ResetCause)>,
+    /// The last change of its position that the application did not ask for.
+    pub last_reset: Option<Arc<PositionReset>>,
     /// Is in the queue of those with records.
     pub queued: bool,
     /// Is in the list of those of which sessions have to hear.
@@ -105,6 +114,8 @@ impl Cursor {
             parked: false,
             leader: None,
             leadership: Leadership::default(),
+            lowered_by: 0,
+            refusal: None,
             is_used: false,
             replica: None,
             source: None,
@@ -117,6 +128,8 @@ impl Cursor {
             batch: 0,
             waker: None,
             is_reported: false,
+            resetting: None,
+            last_reset: None,
             queued: false,
             dirty: false,
             high_watermark: -1,
@@ -180,6 +193,7 @@ impl Cursor {
         self.before_take.0 = 0;
         self.retry_at = None;
         self.failures = 0;
+        self.forget_reset();
         self.phase = Phase::Committed;
     }
 
@@ -244,6 +258,7 @@ impl Cursor {
             // It begins where the group committed when it comes back.
             return;
         }
+        self.begin_reset(ResetCause::TopicRecreated);
         match self.phase {
             Phase::Committed | Phase::Reset(_) => {}
             Phase::Fetching | Phase::Failed(_) if reset == OffsetReset::None => {
@@ -339,6 +354,13 @@ impl Cursor {
             Phase::Committed | Phase::Reset(_) => !self.buffer.is_empty(),
             Phase::Failed(_) => false,
         }
+    }
+
+    /// A broker said where the log ends.
+    pub fn note_watermarks(&mut self, watermarks: Watermarks) {
+        self.high_watermark = watermarks.high_watermark;
+        self.last_stable_offset = watermarks.last_stable_offset;
+        self.log_start_offset = watermarks.log_start_offset;
     }
 
     /// Whether little enough is buffered to ask for more.

@@ -45,6 +45,11 @@ impl Fetcher {
                 }
             }
             let leader = known.partitions.get(partition).and_then(|partition| partition.leader);
+            let lowered_by = metadata.lowered_by(&name);
+            if cursor.lowered_by < lowered_by {
+                cursor.lowered_by = lowered_by;
+                cursor.lead_by(None);
+            }
             cursor.lead_by(leader);
             if before != (cursor.topic_id, cursor.leader) {
                 self.touch(slot as Slot);

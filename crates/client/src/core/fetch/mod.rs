@@ -27,6 +27,7 @@ mod loan;
 mod plan;
 mod positions;
 pub mod records;
+mod resets;
 mod session;
 mod sessionless;
 mod status;
@@ -52,6 +53,7 @@ pub use plan::Planned;
 pub(crate) use positions::{Passed, Unresolved};
 pub(crate) use records::Chunk;
 pub use records::{ConsumerRecord, OwnedRecord, Records, SharedRecord};
+pub use resets::{PositionReset, ResetCause};
 pub use status::PartitionStatus;
 
 use crate::core::partition::{Position, TopicPartition};
@@ -198,6 +200,8 @@ pub struct FetchCounts {
     pub sessions: u64,
     /// Records handed out.
     pub records: u64,
+    /// Positions that changed although the application did not move them: see [`PositionReset`].
+    pub position_resets: u64,
 }
 
 /// Fetches for one consumer.
@@ -245,6 +249,8 @@ pub struct Fetcher {
     uses_changed: bool,
     /// See [`Self::take_recreated`]; one for each partition at most.
     recreated: Vec<Arc<TopicPartition>>,
+    /// See [`Self::take_resets`].
+    resets: Vec<PositionReset>,
     lent: Lent,
     counts: FetchCounts,
 }
@@ -295,6 +301,7 @@ impl Fetcher {
             has_handed: false,
             uses_changed: false,
             recreated: Vec::new(),
+            resets: Vec::new(),
             lent: Lent::default(),
             counts: FetchCounts::default(),
         }
@@ -459,13 +466,14 @@ impl Fetcher {
         std::mem::take(&mut self.wakers)
     }
 
-    /// Whether [`Self::take_brokers_to_wake`], [`Self::take_wakers`], [`Self::take_late`] or
-    /// [`Self::take_recreated`] has something.
+    /// Whether [`Self::take_brokers_to_wake`], [`Self::take_wakers`], [`Self::take_late`],
+    /// [`Self::take_recreated`] or [`Self::take_resets`] has something.
     pub fn has_signals(&self) -> bool {
         !self.brokers_to_wake.is_empty()
             || !self.wakers.is_empty()
             || !self.late.is_empty()
             || !self.recreated.is_empty()
+            || !self.resets.is_empty()
     }
 
     /// There is room in the budget again.

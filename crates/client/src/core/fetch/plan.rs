@@ -130,7 +130,13 @@ impl Fetcher {
             max_bytes: i32::try_from(partition_ask.max(cursor.ask_at_least)).unwrap_or(i32::MAX),
         };
         cursor.source = Some(broker);
-        self.sources.entry(broker).or_default().session.set(&cursor.partition, Some(asked));
+        let session = &mut self.sources.entry(broker).or_default().session;
+        session.set(&cursor.partition, Some(asked));
+        if cursor.high_watermark < 0
+            && let Some(known) = session.watermarks(&cursor.partition, cursor.topic_id)
+        {
+            cursor.note_watermarks(known);
+        }
         self.wake(broker);
     }
 

@@ -63,12 +63,18 @@ impl Fetcher {
 
     /// Moves a partition. What is buffered there is used, and nothing of it fetched again.
     pub fn seek(&mut self, partition: &TopicPartition, to: Position) -> bool {
-        self.change(partition, |cursor| cursor.seek(to))
+        self.change(partition, |cursor| {
+            cursor.forget_reset();
+            cursor.seek(to);
+        })
     }
 
     /// Moves a partition to its beginning or end, which is asked of the broker first.
     pub fn seek_to(&mut self, partition: &TopicPartition, to: OffsetReset) -> bool {
-        let changed = self.change(partition, |cursor| cursor.reset(to));
+        let changed = self.change(partition, |cursor| {
+            cursor.forget_reset();
+            cursor.reset(to);
+        });
         self.note_failure(partition);
         changed
     }
@@ -137,12 +143,18 @@ impl Fetcher {
     /// An offset that was looked up. It is ignored if the partition has moved since, or if its topic
     /// was created again.
     pub fn resolve(&mut self, asked: &Unresolved, found: Position) {
+        let mut is_found = false;
         self.change(&asked.partition, |cursor| {
             let is_same_topic = asked.topic_id.is_zero() || asked.topic_id == cursor.topic_id;
             if cursor.phase == Phase::Reset(asked.reset) && is_same_topic {
                 cursor.seek(found);
+                is_found = true;
             }
         });
+        let slot = self.by_name.get(&asked.partition).filter(|_| is_found);
+        if let Some(&slot) = slot {
+            self.end_reset(slot, found);
+        }
     }
 
     /// Partitions of which it is not known what their group committed.

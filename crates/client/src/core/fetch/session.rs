@@ -23,6 +23,14 @@ pub(super) struct RequestedPartition {
     pub max_bytes: i32,
 }
 
+/// Where a partition's log ends, as a broker said last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Watermarks {
+    pub high_watermark: i64,
+    pub last_stable_offset: i64,
+    pub log_start_offset: i64,
+}
+
 /// Sorted by topic, so that a request names each topic once.
 pub(super) type ByPartition<T> = BTreeMap<Arc<TopicPartition>, T>;
 
@@ -35,6 +43,9 @@ pub(super) struct FetchSession {
     wanted: ByPartition<RequestedPartition>,
     /// What the broker has been told, with the request that is under way: its answers are to this.
     told: ByPartition<RequestedPartition>,
+    /// What the broker said of partitions that it has been told of. In a session it says so again only
+    /// when it changes, also of a partition that was given up and is taken back between two requests.
+    watermarks: ByPartition<Watermarks>,
     /// What the next request names, where `wanted` is not what was told.
     named: ByPartition<RequestedPartition>,
     /// What the next request has forgotten, with the id it was told of by.
@@ -54,6 +65,7 @@ impl FetchSession {
     pub fn reset(&mut self) {
         (self.id, self.epoch) = (0, NEW);
         self.told.clear();
+        self.watermarks.clear();
         self.named.clear();
         self.forgotten.clear();
     }
@@ -89,6 +101,26 @@ impl FetchSession {
         self.told.get(partition)
     }
 
+    /// The broker said where a partition's log ends; `None` after an error, after which it says so again.
+    pub fn note_watermarks(
+        &mut self,
+        partition: &Arc<TopicPartition>,
+        watermarks: Option<Watermarks>,
+    ) {
+        match watermarks.filter(|_| self.told.contains_key(partition)) {
+            Some(watermarks) => drop(self.watermarks.insert(Arc::clone(partition), watermarks)),
+            None => drop(self.watermarks.remove(partition)),
+        }
+    }
+
+    /// What the broker said last of a partition, if the next request does not have it forgotten: it will
+    /// not say so again.
+    pub fn watermarks(&self, partition: &TopicPartition, topic_id: Uuid) -> Option<Watermarks> {
+        let told = self.told.get(partition).filter(|told| told.topic_id == topic_id)?;
+        let is_kept = told.topic_id == topic_id && !self.forgotten.contains_key(partition);
+        self.watermarks.get(partition).copied().filter(|_| is_kept)
+    }
+
     /// What is wanted and was not told: what the request under way does not ask for.
     pub fn untold(&self) -> impl Iterator<Item = (&Arc<TopicPartition>, &RequestedPartition)> {
         self.named.iter()
@@ -113,10 +145,12 @@ impl FetchSession {
             (std::mem::take(&mut self.named), std::mem::take(&mut self.forgotten));
         if self.is_new() {
             self.told.clone_from(&self.wanted);
+            self.watermarks.clear();
             return;
         }
         for partition in forgotten.keys() {
             self.told.remove(partition);
+            self.watermarks.remove(partition);
         }
         self.told.extend(named);
     }

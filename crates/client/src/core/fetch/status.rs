@@ -2,9 +2,12 @@
 
 use std::fmt;
 
+use thalweg_wire::ErrorCode;
+
 use super::cursor::Phase;
 use super::{Fetcher, PartitionErrorKind};
 use crate::core::partition::TopicPartition;
+use crate::error::code_name;
 
 /// What a partition is doing, or waiting for.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,7 +41,10 @@ pub enum PartitionStatus {
     /// Nobody is known to lead it.
     NoLeader,
     /// It is left alone for a moment after an error.
-    BackingOff,
+    BackingOff {
+        /// What its broker answered; `None` where it could not be asked.
+        code: Option<ErrorCode>,
+    },
     /// It is asked for, and nothing has come yet.
     Fetching,
     /// It is not asked for: the broker is not connected, or the budget has no room.
@@ -63,7 +69,12 @@ impl fmt::Display for PartitionStatus {
                 write!(f, "there is no such partition: the topic has {partitions}")
             }
             PartitionStatus::NoLeader => f.write_str("no leader is known"),
-            PartitionStatus::BackingOff => f.write_str("waiting a moment after an error"),
+            PartitionStatus::BackingOff { code: None } => {
+                f.write_str("waiting a moment after an error")
+            }
+            PartitionStatus::BackingOff { code: Some(code) } => {
+                write!(f, "waiting a moment: the broker answered {}", code_name(*code))
+            }
             PartitionStatus::Fetching => f.write_str("asked for; nothing has come yet"),
             PartitionStatus::Waiting => {
                 f.write_str("not asked for yet: no connection, or no room in the budget")
@@ -97,7 +108,9 @@ impl Fetcher {
                     Phase::Reset(_) => PartitionStatus::WaitingForOffset,
                     Phase::Fetching if bytes > 0 => PartitionStatus::Buffered { bytes },
                     Phase::Fetching if cursor.leader.is_none() => PartitionStatus::NoLeader,
-                    Phase::Fetching if cursor.retry_at.is_some() => PartitionStatus::BackingOff,
+                    Phase::Fetching if cursor.retry_at.is_some() => {
+                        PartitionStatus::BackingOff { code: cursor.refusal }
+                    }
                     Phase::Fetching if in_flight => PartitionStatus::Fetching,
                     Phase::Fetching => PartitionStatus::Waiting,
                 };

@@ -36,7 +36,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use thalweg_wire::ErrorCode;
+use thalweg_wire::{ApiKey, ErrorCode};
 
 pub use action::{Action, GroupRequest, GroupResponse, MemberIdentity, RequestFailure, RequestId};
 pub use assignor::Assignor;
@@ -211,6 +211,18 @@ impl Member {
         either!(self, member => member.on_response(id, result, now_ms));
     }
 
+    /// A request about offsets, made as `identity`, was refused because of who asked. What the coordinator
+    /// says so holds for the membership, and is heard of without waiting for the next heartbeat.
+    /// Ignored when the member is another one by now.
+    pub fn on_refused(&mut self, api: ApiKey, code: ErrorCode, of: (&str, i32), now_ms: u64) {
+        let is_of_now = self
+            .identity()
+            .is_some_and(|identity| (&*identity.member_id, identity.generation_or_epoch) == of);
+        if is_of_now && !self.is_leaving() {
+            either!(self, member => member.on_refused(api, code, now_ms));
+        }
+    }
+
     /// The application has given up what the last [`Action::Revoke`] asked for, and what it
     /// acknowledged is committed. Not to be called when they were [`Action::Lost`] meanwhile: that
     /// ended the revocation.
@@ -310,6 +322,11 @@ impl Member {
     /// What it is doing, or waiting for.
     pub fn why(&self) -> GroupStatus {
         either!(self, member => member.why())
+    }
+
+    /// Milliseconds between heartbeats: a coordinator may hold an answer back for as long.
+    pub fn heartbeat_interval_ms(&self) -> u64 {
+        either!(self, member => member.heartbeat_interval_ms())
     }
 
     /// What went wrong last, until something goes right.

@@ -61,6 +61,23 @@ pub enum GroupError {
     },
 }
 
+impl GroupError {
+    /// Whether a request that is answered well shows that it is over.
+    pub(super) fn is_of_requests(&self) -> bool {
+        matches!(self, GroupError::Broker { .. } | GroupError::Connection { .. })
+    }
+
+    /// Whether it is only that the coordinator was not found.
+    pub(super) fn is_of_lookup(&self) -> bool {
+        match self {
+            GroupError::Broker { api, .. } | GroupError::Connection { api } => {
+                *api == ApiKey::FIND_COORDINATOR
+            }
+            _ => false,
+        }
+    }
+}
+
 fn suffix(message: &Option<String>) -> String {
     message.as_ref().map_or_else(String::new, |message| format!(": {message}"))
 }

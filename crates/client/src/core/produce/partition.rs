@@ -20,6 +20,8 @@ pub(super) struct Partition {
     pub topic: usize,
     pub leader: Option<Leader>,
     pub leadership: Leadership,
+    /// See [`Metadata::lowered_by`](crate::core::metadata::Metadata::lowered_by).
+    pub lowered_by: u64,
     /// Something of it was acknowledged.
     pub is_used: bool,
     /// What is to be sent, in order: first what has to be sent again. Records go to the last.

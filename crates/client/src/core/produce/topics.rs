@@ -113,7 +113,7 @@ impl Sender {
         for at in 0..self.topics.len() {
             let known = metadata.topics.get(&*self.topics[at].name);
             match known {
-                Some(known) => self.update_topic(at, known, now_ms),
+                Some(known) => self.update_topic(at, (metadata, known), now_ms),
                 // It may be gone, or come back: what is queued waits for its time to be over.
                 None => {
                     for slot in self.topics[at].partitions.clone() {
@@ -197,7 +197,12 @@ impl Sender {
         self.free.extend(slots);
     }
 
-    fn update_topic(&mut self, at: usize, known: &metadata::Topic, now_ms: u64) {
+    fn update_topic(
+        &mut self,
+        at: usize,
+        (metadata, known): (&Metadata, &metadata::Topic),
+        now_ms: u64,
+    ) {
         let topic = &mut self.topics[at];
         let is_another = topic.id != known.id && topic.id != Uuid::ZERO;
         topic.id = known.id;
@@ -220,7 +225,11 @@ impl Sender {
                 (Some(before), Some(now)) => now.epoch >= 0 && now.epoch < before.epoch,
                 _ => false,
             };
-            if !is_older {
+            let partition = &mut self.partitions[slot as usize];
+            let lowered_by = metadata.lowered_by(&partition.name);
+            let is_lowered = partition.lowered_by < lowered_by;
+            partition.lowered_by = lowered_by;
+            if !is_older || is_lowered {
                 self.set_leader(slot, of.leader, now_ms);
             }
         }
@@ -256,6 +265,7 @@ impl Sender {
             topic: at,
             leader: None,
             leadership: Leadership::default(),
+            lowered_by: 0,
             is_used: false,
             queue: VecDeque::new(),
             in_flight: VecDeque::new(),

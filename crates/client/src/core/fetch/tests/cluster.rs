@@ -10,7 +10,7 @@ use thalweg_wire::messages::fetch_request::ForgottenTopic;
 use thalweg_wire::messages::fetch_response::{
     FetchableTopicResponse, LeaderIdAndEpoch, PartitionData,
 };
-use thalweg_wire::messages::{FetchRequest, FetchResponse};
+use thalweg_wire::messages::{FetchRequest, FetchResponse, MetadataResponse};
 use thalweg_wire::{ErrorCode, Message, Reader, Uuid, Writer};
 
 use super::super::*;
@@ -111,6 +111,12 @@ impl Cluster {
     }
 
     pub(super) fn metadata(&self) -> Metadata {
+        let mut metadata = Metadata::default();
+        metadata.apply(&self.metadata_response());
+        metadata
+    }
+
+    pub(super) fn metadata_response(&self) -> MetadataResponse {
         use thalweg_wire::messages::metadata_response::*;
         let partitions = self
             .logs
@@ -122,8 +128,7 @@ impl Cluster {
                 ..MetadataResponsePartition::default()
             })
             .collect();
-        let mut metadata = Metadata::default();
-        metadata.apply(&MetadataResponse {
+        MetadataResponse {
             topics: vec![MetadataResponseTopic {
                 name: Some("t".into()),
                 topic_id: self.topic_id,
@@ -131,8 +136,7 @@ impl Cluster {
                 ..MetadataResponseTopic::default()
             }],
             ..MetadataResponse::default()
-        });
-        metadata
+        }
     }
 
     /// What `broker` answers to a request frame.
@@ -213,6 +217,11 @@ impl Cluster {
                     leader_epoch: log.epoch,
                     ..LeaderIdAndEpoch::default()
                 };
+                parts.push(part);
+                continue;
+            }
+            if asked.leader_epoch > log.epoch {
+                part.error_code = ErrorCode::UNKNOWN_LEADER_EPOCH;
                 parts.push(part);
                 continue;
             }

@@ -200,6 +200,9 @@ fn a_recreated_topic_begins_where_the_reset_policy_says() {
         assert_eq!((asked[0].reset, asked[0].topic_id), (reset, cluster.topic_id));
         let begins = if reset == OffsetReset::Earliest { 0 } else { values.len() as i64 };
         fetcher.resolve(&asked[0], Position::at(begins));
+        let cause = ResetCause::TopicRecreated;
+        let reset = PositionReset { partition: tp(0), from: 5, to: begins, cause };
+        assert_eq!(fetcher.take_resets(), [reset]);
         pump(&mut fetcher, &mut cluster, 0);
         assert_eq!(take(&mut fetcher, 99).len() as i64, values.len() as i64 - begins);
     }

@@ -489,8 +489,16 @@ fn offsets_out_of_range_go_by_the_reset_policy() {
             assert_eq!(asked.len(), 1);
             assert_eq!((&*asked[0].partition, asked[0].reset), (&tp(0), OffsetReset::Earliest));
             fetcher.resolve(&asked[0], Position::at(0));
+            let cause = ResetCause::OffsetOutOfRange;
+            let reset = PositionReset { partition: tp(0), from: 99, to: 0, cause };
+            assert_eq!(fetcher.take_resets().pop(), Some(reset.clone()));
+            assert_eq!((fetcher.counts().position_resets, fetcher.take_resets().len()), (1, 0));
+            assert_eq!(fetcher.last_resets(), [reset]);
             assert_eq!(fetcher.position(&tp(0)), Some(Position::at(0)));
             assert_eq!(pump(&mut fetcher, &mut cluster, 0), 1);
+            // What the application does is none.
+            fetcher.seek(&tp(0), Position::at(0));
+            assert_eq!((fetcher.last_resets(), fetcher.take_resets()), (vec![], vec![]));
         }
     }
 }
@@ -533,6 +541,9 @@ fn a_truncated_log_is_gone_back_to_where_it_agrees() {
     assert_eq!(take(&mut fetcher, 9).len(), 3);
     diverge(&mut fetcher, 1);
     assert_eq!(fetcher.position(&tp(0)), Some(Position { offset: 1, leader_epoch: 0 }));
+    let cause = ResetCause::Truncated;
+    let reset = PositionReset { partition: tp(0), from: 3, to: 1, cause };
+    assert_eq!(fetcher.take_resets(), [reset]);
 }
 
 #[test]
@@ -668,4 +679,81 @@ fn a_failure_is_told_once_to_whoever_reads_the_partition() {
         };
         assert_eq!(count, 1, "{reading:?}");
     }
+}
+
+#[test]
+fn a_leader_epoch_that_went_back_is_followed() {
+    let mut cluster = Cluster::with(1, 1);
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.epoch = 5;
+    log.append(&["a", "b"], BatchOptions::default(), Compression::None);
+    let mut metadata = cluster.metadata();
+    let mut fetcher = fetcher(FetchSettings::default(), 1 << 20);
+    fetcher.add(tp(0), Some(Position::at(0)));
+    fetcher.update_leaders(&metadata);
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 2);
+    // The broker is restored from an older copy.
+    let log = cluster.logs.get_mut(&0).unwrap();
+    log.epoch = 3;
+    log.append(&["c"], BatchOptions::default(), Compression::None);
+    let mut now_ms = 0;
+    let answers = (1..20).find(|_| {
+        now_ms += 10_000;
+        pump(&mut fetcher, &mut cluster, now_ms);
+        assert_eq!(take(&mut fetcher, 9), []);
+        let code = Some(ErrorCode::UNKNOWN_LEADER_EPOCH);
+        assert_eq!(fetcher.statuses(), [(tp(0), PartitionStatus::BackingOff { code })]);
+        metadata.apply(&cluster.metadata_response());
+        fetcher.update_leaders(&metadata);
+        metadata.has_lowered()
+    });
+    assert!(answers.is_some_and(|answers| answers > 2), "one answer is not enough: {answers:?}");
+    pump(&mut fetcher, &mut cluster, now_ms + 10_000);
+    assert_eq!(take(&mut fetcher, 9), owned(&[(0, 2, "c")]));
+}
+
+#[test]
+fn the_lag_of_an_idle_partition_that_comes_back_is_known() {
+    let mut cluster = Cluster::with(2, 1);
+    for index in 0..2 {
+        let log = cluster.logs.get_mut(&index).unwrap();
+        log.append(&["a", "b"], BatchOptions::default(), Compression::None);
+    }
+    let settings = FetchSettings { reset: OffsetReset::Earliest, ..Default::default() };
+    let mut fetcher = fetcher(settings, 1 << 20);
+    for index in 0..2 {
+        fetcher.add(tp(index), Some(Position::at(0)));
+    }
+    fetcher.update_leaders(&cluster.metadata());
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(take(&mut fetcher, 9).len(), 4);
+    pump(&mut fetcher, &mut cluster, 0);
+    let position = fetcher.position(&tp(1)).unwrap();
+    let comes_back = |fetcher: &mut Fetcher, cluster: &mut Cluster, to| {
+        fetcher.add(tp(1), Some(to));
+        fetcher.update_leaders(&cluster.metadata());
+        pump(fetcher, cluster, 0);
+    };
+    // It is let go of and taken back before the next request, which has nothing to say of it.
+    fetcher.remove(&tp(1));
+    comes_back(&mut fetcher, &mut cluster, position);
+    assert_eq!(fetcher.lag(&tp(1)), Some(0));
+    // From elsewhere in the log, and without the epoch.
+    fetcher.remove(&tp(1));
+    comes_back(&mut fetcher, &mut cluster, Position::at(2));
+    assert_eq!(fetcher.lag(&tp(1)), Some(0));
+    // A request has it forgotten in between: what is known then is not of now.
+    fetcher.remove(&tp(1));
+    fetcher.touch(0);
+    pump(&mut fetcher, &mut cluster, 0);
+    let log = cluster.logs.get_mut(&1).unwrap();
+    log.append(&["c"], BatchOptions::default(), Compression::None);
+    fetcher.add(tp(1), Some(position));
+    fetcher.update_leaders(&cluster.metadata());
+    fetcher.settle(0);
+    assert_eq!(fetcher.lag(&tp(1)), None);
+    pump(&mut fetcher, &mut cluster, 0);
+    assert_eq!(fetcher.lag(&tp(1)), Some(1));
+    assert_eq!(cluster.full_requests, 1, "all in one session");
 }

@@ -249,11 +249,13 @@ impl ClassicMember {
         match code {
             ErrorCode::NONE => {
                 self.requests.succeeded();
+                self.forget_answered_error();
                 self.heartbeat.settled_ms = self.heartbeat.settled_ms.max(self.heartbeat.sent_ms);
                 self.extend_session();
             }
             ErrorCode::REBALANCE_IN_PROGRESS => {
                 self.requests.succeeded();
+                self.forget_answered_error();
                 self.extend_session();
                 // While it is joining already it knows.
                 if matches!(self.state, State::Stable) {
@@ -274,6 +276,14 @@ impl ClassicMember {
         }
     }
 
+    /// The coordinator takes the member for one: what it, or the connection to it, refused before is
+    /// over. What is wrong with a subscription or an assignment is not.
+    fn forget_answered_error(&mut self) {
+        if self.last_error.as_ref().is_some_and(GroupError::is_of_requests) {
+            self.last_error = None;
+        }
+    }
+
     fn note(&mut self, asked: RequestKind, code: ErrorCode) {
         self.last_error = Some(GroupError::Broker { api: asked.api(), code, message: None });
     }
@@ -283,6 +293,26 @@ impl ClassicMember {
         self.heartbeat.session_ends_ms = self.heartbeat.sent_ms.saturating_add(session_ms);
     }
 
+    /// See [`Member::on_refused`](crate::core::group::Member::on_refused).
+    pub fn on_refused(&mut self, api: ApiKey, code: ErrorCode, now_ms: u64) {
+        match code {
+            ErrorCode::UNKNOWN_MEMBER_ID => {
+                self.start_over_after(
+                    api,
+                    code,
+                    "the member was not known when committing",
+                    now_ms,
+                );
+            }
+            // The next heartbeat says for certain.
+            ErrorCode::ILLEGAL_GENERATION => self.heartbeat.due_ms = now_ms,
+            ErrorCode::FENCED_INSTANCE_ID => {
+                self.fail(GroupError::Broker { api, code, message: None });
+            }
+            _ => {}
+        }
+    }
+
     /// The group went on without it: it joins as somebody new, or, where only the generation is
     /// over, with the id it has.
     fn start_over(&mut self, asked: RequestKind, member_id_too: bool, now_ms: u64) {
@@ -290,14 +320,24 @@ impl ClassicMember {
             true => ErrorCode::UNKNOWN_MEMBER_ID,
             false => ErrorCode::ILLEGAL_GENERATION,
         };
-        self.note(asked, code);
-        self.requests.failed_once(now_ms);
-        self.lose(member_id_too);
         let reason = match asked {
             RequestKind::Heartbeat => "the generation ended while heartbeating",
             RequestKind::Join => "the member was not known when joining",
             RequestKind::Sync | RequestKind::Leave => "the generation ended while syncing",
         };
+        self.start_over_after(asked.api(), code, reason, now_ms);
+    }
+
+    fn start_over_after(
+        &mut self,
+        api: ApiKey,
+        code: ErrorCode,
+        reason: &'static str,
+        now_ms: u64,
+    ) {
+        self.last_error = Some(GroupError::Broker { api, code, message: None });
+        self.requests.failed_once(now_ms);
+        self.lose(code == ErrorCode::UNKNOWN_MEMBER_ID);
         self.reason = reason.into();
     }
 }

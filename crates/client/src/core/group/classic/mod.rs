@@ -202,6 +202,7 @@ impl ClassicMember {
     /// See [`Member::on_coordinator`](super::Member::on_coordinator).
     pub fn on_coordinator(&mut self, id: i32, now_ms: u64) {
         self.requests.found(id);
+        self.last_error.take_if(|error| error.is_of_lookup());
         self.heartbeat.session_ends_ms = now_ms + u64::from(self.settings.session_timeout_ms);
     }
 
@@ -317,6 +318,11 @@ impl ClassicMember {
     /// See [`Member::last_error`](super::Member::last_error).
     pub fn last_error(&self) -> Option<&GroupError> {
         self.last_error.as_ref()
+    }
+
+    /// See [`Member::heartbeat_interval_ms`](super::Member::heartbeat_interval_ms).
+    pub fn heartbeat_interval_ms(&self) -> u64 {
+        u64::from(self.settings.heartbeat_interval_ms)
     }
 
     /// See [`Member::is_leaving`](super::Member::is_leaving).

@@ -219,6 +219,20 @@ impl ConsumerMember {
         }
     }
 
+    /// See [`Member::on_refused`](crate::core::group::Member::on_refused).
+    pub fn on_refused(&mut self, api: ApiKey, code: ErrorCode, now_ms: u64) {
+        let error = GroupError::Broker { api, code, message: None };
+        match code {
+            ErrorCode::UNKNOWN_MEMBER_ID | ErrorCode::FENCED_MEMBER_EPOCH => {
+                self.last_error = Some(error);
+                self.requests.failed_once(now_ms);
+                self.lose();
+            }
+            ErrorCode::FENCED_INSTANCE_ID => self.fail(error),
+            _ => {}
+        }
+    }
+
     fn on_success(&mut self, response: ConsumerGroupHeartbeatResponse) {
         self.requests.succeeded();
         self.last_error = None;

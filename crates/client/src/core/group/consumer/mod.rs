@@ -191,6 +191,7 @@ impl ConsumerMember {
     /// See [`Member::on_coordinator`](super::Member::on_coordinator).
     pub fn on_coordinator(&mut self, id: i32, _now_ms: u64) {
         self.requests.found(id);
+        self.last_error.take_if(|error| error.is_of_lookup());
     }
 
     /// See [`Member::on_coordinator_error`](super::Member::on_coordinator_error).
@@ -267,6 +268,11 @@ impl ConsumerMember {
     /// See [`Member::last_error`](super::Member::last_error).
     pub fn last_error(&self) -> Option<&GroupError> {
         self.last_error.as_ref()
+    }
+
+    /// See [`Member::heartbeat_interval_ms`](super::Member::heartbeat_interval_ms).
+    pub fn heartbeat_interval_ms(&self) -> u64 {
+        self.interval_ms
     }
 
     /// See [`Member::is_leaving`](super::Member::is_leaving).

@@ -1,12 +1,12 @@
 //! A classic member and a coordinator whose answers are given by hand.
 
 use bytes::Bytes;
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::join_group_response::JoinGroupResponseMember;
 use thalweg_wire::messages::{
     HeartbeatResponse, JoinGroupRequest, JoinGroupResponse, LeaveGroupResponse, SyncGroupRequest,
     SyncGroupResponse,
 };
+use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::super::protocol::{MemberSubscription, decode_assignment, encode_assignment};
 use super::super::{
@@ -231,6 +231,42 @@ fn a_member_that_the_group_forgot_loses_everything_and_starts_over() {
         let sent = MemberSubscription::decode(&request.protocols[0].metadata).unwrap();
         assert_eq!((sent.owned.len(), sent.generation), (0, -1));
     }
+}
+
+#[test]
+fn a_commit_that_is_refused_makes_the_member_join_at_once() {
+    let settled = || {
+        let mut script = Script::new(Assignor::CooperativeSticky);
+        script.round(1, Assignor::CooperativeSticky, &[("t", 0)]);
+        script.expect_assign(&[("t", 0)], &[("t", 0)]);
+        script.quiet();
+        let identity = script.member.identity().unwrap();
+        (script, identity)
+    };
+    let api = ApiKey::OFFSET_COMMIT;
+    let refuse = |script: &mut Script, code, (id, generation): (&str, i32)| {
+        script.member.on_refused(api, code, (id, generation), script.now_ms);
+    };
+    let (mut script, identity) = settled();
+    let of = (&*identity.member_id, identity.generation_or_epoch);
+    // What was said to another member, or of another generation.
+    refuse(&mut script, ErrorCode::UNKNOWN_MEMBER_ID, ("other", of.1));
+    refuse(&mut script, ErrorCode::UNKNOWN_MEMBER_ID, (of.0, of.1 - 1));
+    script.quiet();
+    refuse(&mut script, ErrorCode::UNKNOWN_MEMBER_ID, of);
+    assert_eq!(script.member.identity(), None, "nothing may be committed any more");
+    script.expect_lost(&[("t", 0)]);
+    assert_eq!(script.expect_join().1.member_id, "");
+    let error = GroupError::Broker { api, code: ErrorCode::UNKNOWN_MEMBER_ID, message: None };
+    assert_eq!(script.member.last_error(), Some(&error));
+    // Of the generation a heartbeat decides, which does not wait.
+    let (mut script, _) = settled();
+    refuse(&mut script, ErrorCode::ILLEGAL_GENERATION, of);
+    assert!(matches!(script.request().1, GroupRequest::Heartbeat(_)));
+    let (mut script, _) = settled();
+    refuse(&mut script, ErrorCode::FENCED_INSTANCE_ID, of);
+    script.expect_lost(&[("t", 0)]);
+    assert!(matches!(script.action(), Action::Fatal(GroupError::Broker { .. })));
 }
 
 #[test]
@@ -482,4 +518,31 @@ fn a_pattern_waits_for_its_topics_and_follows_the_leader_to_new_ones() {
     // The driver finds out what the leader knew already.
     script.member.set_topics(topics(&["t", "t2"]), 0);
     script.quiet();
+}
+
+#[test]
+fn a_heartbeat_that_is_answered_ends_the_last_error() {
+    let mut script = Script::new(Assignor::Range);
+    script.round(1, Assignor::Range, &[("t", 0)]);
+    script.expect_assign(&[("t", 0)], &[("t", 0)]);
+    for answer in [ErrorCode::NONE, ErrorCode::REBALANCE_IN_PROGRESS] {
+        script.now_ms += 3_000;
+        let (id, _) = script.request();
+        script.member.on_response(id, Err(RequestFailure::Connection), script.now_ms);
+        let error = GroupError::Connection { api: ApiKey::HEARTBEAT };
+        assert_eq!(script.member.last_error(), Some(&error));
+        script.now_ms += 3_000;
+        assert_eq!(script.action(), Action::FindCoordinator);
+        script.member.on_coordinator_error(None, script.now_ms);
+        script.now_ms += 3_000;
+        assert_eq!(script.action(), Action::FindCoordinator);
+        let error = GroupError::Connection { api: ApiKey::FIND_COORDINATOR };
+        assert_eq!(script.member.last_error(), Some(&error));
+        script.member.on_coordinator(1, script.now_ms);
+        assert_eq!(script.member.last_error(), None, "it is found");
+        script.heartbeat(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS);
+        assert!(script.member.last_error().is_some());
+        script.heartbeat(answer);
+        assert_eq!(script.member.last_error(), None, "{answer:?}");
+    }
 }

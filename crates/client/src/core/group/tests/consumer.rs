@@ -301,6 +301,22 @@ fn a_fenced_member_loses_everything_and_joins_again() {
 }
 
 #[test]
+fn a_commit_that_is_refused_makes_the_member_join_at_once() {
+    let mut script = Script::settled();
+    let identity = script.member.identity().unwrap();
+    let of = (&*identity.member_id, identity.generation_or_epoch);
+    let api = thalweg_wire::ApiKey::OFFSET_COMMIT;
+    script.member.on_refused(api, ErrorCode::UNKNOWN_MEMBER_ID, (of.0, of.1 - 1), 0);
+    // The next heartbeat knows the epoch by then.
+    script.member.on_refused(api, ErrorCode::STALE_MEMBER_EPOCH, of, 0);
+    script.quiet();
+    script.member.on_refused(api, ErrorCode::UNKNOWN_MEMBER_ID, of, 0);
+    let lost = partitions(&[("t", 0), ("u", 0)]);
+    assert_eq!(script.action(), Action::Lost { partitions: lost });
+    assert_eq!(script.heartbeat().1.member_epoch, 0);
+}
+
+#[test]
 fn errors_that_nothing_cures_end_the_membership() {
     for code in [
         ErrorCode::UNRELEASED_INSTANCE_ID,
