@@ -30,10 +30,12 @@ async fn main() -> Result<(), Error> {
     let mut consumer = Consumer::new(cluster, config)?;
     consumer.subscribe(topics.iter().map(String::as_str))?;
     let mut count = 0u64;
+    // Made once, before the loop: a signal that comes during the work is not lost.
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         let records = tokio::select! {
             records = consumer.poll_timeout(500, Duration::from_secs(10)) => records?,
-            _ = tokio::signal::ctrl_c() => break,
+            _ = &mut interrupted => break,
         };
         if records.is_empty() {
             break;

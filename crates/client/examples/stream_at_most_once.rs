@@ -26,13 +26,15 @@ async fn main() -> Result<(), Error> {
         .with_auto_offset_reset(OffsetReset::Earliest);
     let topics = Subscription::topics(topics.iter().map(String::as_str));
     let mut source = stream::at_most_once_source(&cluster, config, topics)?;
+    // Made once, before the loop: a signal that comes during the work is not lost.
+    let mut interrupted = std::pin::pin!(tokio::signal::ctrl_c());
     loop {
         tokio::select! {
             next = source.next() => match next {
                 Some(record) => println!("{:?}", record?),
                 None => break,
             },
-            _ = tokio::signal::ctrl_c() => break,
+            _ = &mut interrupted => break,
         }
     }
     source.control().shutdown(Duration::from_secs(10)).await;

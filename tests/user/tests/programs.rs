@@ -1,5 +1,8 @@
 //! The programs, each against a broker of its own: what they do is counted by its content.
 
+#[path = "programs/guide.rs"]
+mod guide;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Child, Command, Stdio};
@@ -110,7 +113,12 @@ struct Ended {
 impl Running {
     fn start(path: &str, args: &[&str]) -> Running {
         let mut command = Command::new(path);
-        command.args(args).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.args(args);
+        Running::of(command)
+    }
+
+    fn of(mut command: Command) -> Running {
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         let (tell, lines) = unbounded_channel();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -137,7 +145,11 @@ impl Running {
     }
 
     fn terminate(&self) {
-        let kill = format!("kill -TERM {}", self.child.id());
+        self.signal("TERM");
+    }
+
+    fn signal(&self, name: &str) {
+        let kill = format!("kill -{name} {}", self.child.id());
         assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
     }
 
