@@ -48,6 +48,9 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
+/// Of each test while it counts: all allocate in one process.
+static ALONE: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
 /// A connection may cost this much while nothing happens on it.
 const BYTES_MAX: isize = 16 << 10;
 const CONNECTIONS: usize = 500;
@@ -95,6 +98,7 @@ fn produce(topic: Uuid) -> ProduceRequest {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_idle_connection_costs_little() {
+    let _alone = ALONE.lock().await;
     let broker = TestBroker::start().await;
     let address = broker.bootstrap();
     let topic = {
@@ -169,6 +173,7 @@ fn metric(broker: &TestBroker, name: &str) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn long_polls_of_clients_that_went_away_leave_nothing() {
+    let _alone = ALONE.lock().await;
     let broker = TestBroker::start().await;
     let address = broker.bootstrap();
     let topic = {
@@ -244,6 +249,7 @@ async fn sessions_of_made_up_partitions_leave_at_most_128_mib() {
     /// A session of so many is not too large for itself on a machine of 16 GiB.
     const PARTITIONS: i32 = 100_000;
     const HELD: &str = "thalweg_fetch_session_memory_bytes";
+    let _alone = ALONE.lock().await;
     let broker = TestBroker::start().await;
     let address = broker.bootstrap();
     tokio::task::block_in_place(|| {
@@ -303,6 +309,7 @@ fn read_slowly(stream: &mut TcpStream, piece: usize, pause: std::time::Duration)
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_is_slow_is_not_idle() {
     const RECORDS: usize = 32;
+    let _alone = ALONE.lock().await;
     let broker = TestBroker::builder().config("connections.max.idle.ms", 2_000).start().await;
     let address = broker.bootstrap();
     let pause = std::time::Duration::from_millis(300);
