@@ -31,7 +31,12 @@ struct World {
 
 impl World {
     async fn new(level: i16) -> World {
-        let hostile = Hostile::start().await;
+        World::with(level, &[]).await
+    }
+
+    /// As [`Self::new`], a broker with configs.
+    async fn with(level: i16, configs: &[(&str, &str)]) -> World {
+        let hostile = Hostile::start_with(configs).await;
         hostile.judge(move |answer| answer_of(level, answer));
         let cluster = hostile.cluster().await;
         let admin = Admin::new(cluster.clone(), AdminConfig::default());
@@ -233,6 +238,39 @@ async fn offsets_are_committed_with_their_transaction() {
         assert_eq!(committed(&world.cluster, "g").await, Some(30), "{level}");
         let all: &[&str] = &["x", "x"];
         assert_eq!(world.read(IsolationLevel::ReadCommitted).await, values([(0, all)]), "{level}");
+    }
+}
+
+/// The answer is PRODUCER_FENCED in version 1 and INVALID_TXN_STATE in version 2: it is one error.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn transaction_that_took_too_long_reads_as_fenced() {
+    for level in [2, 1] {
+        let sweep = "transaction.abort.timed.out.transaction.cleanup.interval.ms";
+        let world = World::with(level, &[(sweep, "20")]).await;
+        let config = world.config().with_transaction_timeout(Duration::from_millis(100));
+        let producer = Producer::new(world.cluster.clone(), config).unwrap();
+        let transaction = soon(producer.begin()).await.unwrap();
+        soon(transaction.send(record(0, "late")).await.unwrap()).await.unwrap();
+        let admin = Admin::new(world.cluster.clone(), AdminConfig::default());
+        soon(async {
+            loop {
+                let listed = admin.list_transactions(&TransactionFilter::default()).await.unwrap();
+                if listed.transactions.iter().any(|one| one.state == "CompleteAbort") {
+                    break;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let error = soon(transaction.commit()).await.unwrap_err();
+        assert!(error.is_fenced() && error.is_fatal(), "{level}: {error:?}");
+        let said = "its transaction took longer than transaction.timeout.ms, or it was fenced";
+        assert!(error.to_string().contains(said), "{level}: {error}");
+        assert!(soon(producer.begin()).await.unwrap_err().is_fenced(), "{level}");
+        let kind = producer.send(record(0, "x")).await.unwrap_err().kind;
+        assert!(kind.is_fenced() && kind.to_string().contains(said), "{level}: {kind}");
+        let read = world.read(IsolationLevel::ReadCommitted).await;
+        assert_eq!(read, values([]), "{level}");
     }
 }
 

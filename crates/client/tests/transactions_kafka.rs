@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use futures_util::{SinkExt, TryStreamExt};
-use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
+use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic, TransactionFilter, TransactionListing};
 use thalweg::consumer::GroupMetadata;
 use thalweg::stream::{
     self, Envelope, OwnedProducerRecord, Subscription, TransactionSettings, TransactionalMessage,
@@ -117,6 +117,36 @@ async fn of_a_producer(cluster: &Cluster) {
     assert_eq!(committed(cluster, id, &of).await, Some(4));
 }
 
+/// A transaction that its coordinator aborts, because it takes longer than `transaction.timeout.ms`.
+async fn of_slow_transactions(cluster: &Cluster) {
+    let id = &*unique("slow");
+    create(cluster, id, None).await;
+    let config = ProducerConfig::default()
+        .with_transactional_id(id)
+        .with_linger(Duration::ZERO)
+        .with_transaction_timeout(Duration::from_millis(200));
+    let producer = Producer::new(cluster.clone(), config).unwrap();
+    let transaction = soon(producer.begin()).await.unwrap();
+    soon(transaction.send(ProducerRecord::new(id).with_value("late")).await.unwrap())
+        .await
+        .unwrap();
+    let admin = Admin::new(cluster.clone(), AdminConfig::default());
+    soon(async {
+        loop {
+            let listed = admin.list_transactions(&TransactionFilter::default()).await.unwrap();
+            let is_aborted =
+                |one: &TransactionListing| &*one.id == id && one.state == "CompleteAbort";
+            if listed.transactions.iter().any(is_aborted) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await;
+    let error = soon(transaction.commit()).await.unwrap_err();
+    assert!(error.is_fenced() && error.is_fatal(), "{error:?}");
+}
+
 fn copy(message: TransactionalMessage, to: &str) -> Envelope<stream::TransactionalOffset> {
     let record = OwnedProducerRecord {
         value: message.record.value_bytes(),
@@ -173,6 +203,7 @@ async fn with_brokers_that_add_partitions() {
     let cluster = Cluster::connect(kafka.bootstrap(), Options::default()).await.unwrap();
     of_a_producer(&cluster).await;
     of_streams(&cluster).await;
+    of_slow_transactions(&cluster).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -183,6 +214,7 @@ async fn with_brokers_that_do_not() {
     let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();
     of_a_producer(&cluster).await;
     of_streams(&cluster).await;
+    of_slow_transactions(&cluster).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -193,4 +225,5 @@ async fn with_brokers_of_the_first_release_that_adds_them() {
     let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();
     of_a_producer(&cluster).await;
     of_streams(&cluster).await;
+    of_slow_transactions(&cluster).await;
 }

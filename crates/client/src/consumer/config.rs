@@ -36,6 +36,12 @@ pub struct ConsumerConfig {
     pub group_id: Option<String>,
     /// Makes the member static (`group.instance.id`, KIP-345): it keeps its partitions while it is
     /// away for less than the session timeout. None.
+    ///
+    /// After a crash (`kill -9`) the protocols differ. A classic group lets the next process with this id in at once, in
+    /// place of the one before. With KIP-848 the coordinator refuses it with UNRELEASED_INSTANCE_ID, which is an
+    /// [`Error::Membership`](crate::Error::Membership), until the session of the process before is over,
+    /// which takes the broker's `group.consumer.session.timeout.ms`, 45 s: start it again until then. A member that was closed
+    /// has released its id, and its successor is let in at once.
     pub group_instance_id: Option<String>,
     /// With which protocol the group is joined (`group.protocol`,
     /// `partition.assignment.strategy`, `group.remote.assignor`); classic, as range or

@@ -79,7 +79,12 @@ pub struct Hostile {
 impl Hostile {
     /// A broker that can be reached by this alone; at first everything passes.
     pub async fn start() -> Hostile {
-        let (listener, address, broker) = super::behind().await;
+        Hostile::start_with(&[]).await
+    }
+
+    /// As [`Self::start`], a broker with configs.
+    pub async fn start_with(configs: &[(&str, &str)]) -> Hostile {
+        let (listener, address, broker) = super::behind_with(configs).await;
         let behind = broker.bootstrap();
         let judge: Arc<Mutex<Judge>> = Arc::new(Mutex::new(Box::new(|_| Fate::Pass)));
         let judging = Arc::clone(&judge);

@@ -106,13 +106,19 @@ impl Bench {
 
 /// A broker that sends its clients to something that stands between, which listens here.
 pub async fn behind() -> (TcpListener, String, TestBroker) {
+    behind_with(&[]).await
+}
+
+/// As [`behind`], a broker with configs.
+pub async fn behind_with(configs: &[(&str, &str)]) -> (TcpListener, String, TestBroker) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let broker = TestBroker::builder()
-        .config("advertised.listeners", format!("PLAINTEXT://{address}"))
-        .start()
-        .await;
-    (listener, address, broker)
+    let mut broker =
+        TestBroker::builder().config("advertised.listeners", format!("PLAINTEXT://{address}"));
+    for (name, value) in configs {
+        broker = broker.config(name, *value);
+    }
+    (listener, address, broker.start().await)
 }
 
 pub fn tp(partition: i32) -> TopicPartition {

@@ -104,7 +104,7 @@ pub enum ProduceErrorKind {
     #[error("no producer id: {}", code_name(*.0))]
     NoProducerId(ErrorCode),
     /// The producer cannot go on: a broker's answer to one of its batches rules out all others.
-    #[error("the broker answers {}{}, which concerns the whole producer", code_name(*.code), saying(.message))]
+    #[error("{}", fatal(*.code, .message))]
     Fatal {
         /// The code.
         code: ErrorCode,
@@ -129,11 +129,11 @@ pub enum ProduceErrorKind {
 }
 
 impl ProduceErrorKind {
-    /// Whether another producer with the same `transactional.id` has taken over, or a transaction
-    /// took longer than `transaction.timeout.ms`: of the latter brokers with `transaction.version` 2 may say
-    /// INVALID_TXN_STATE instead, which is as final.
+    /// Whether a transaction took longer than `transaction.timeout.ms`, or another producer with the same
+    /// `transactional.id` has taken over. The codes do not tell one from the other: for the former brokers answer
+    /// PRODUCER_FENCED, and with `transaction.version` 2 INVALID_TXN_STATE.
     pub fn is_fenced(&self) -> bool {
-        matches!(self, ProduceErrorKind::Fatal { code: ErrorCode::PRODUCER_FENCED, .. })
+        matches!(self, ProduceErrorKind::Fatal { code, .. } if ends_transactions(*code))
     }
 
     /// See [`ProduceError::is_retriable`].
@@ -144,6 +144,22 @@ impl ProduceErrorKind {
             ProduceErrorKind::Broker { code, .. } => code.is_retriable(),
             _ => false,
         }
+    }
+}
+
+/// Whether a code means that the coordinator has ended the producer's transaction by itself.
+fn ends_transactions(code: ErrorCode) -> bool {
+    matches!(code, ErrorCode::PRODUCER_FENCED | ErrorCode::INVALID_TXN_STATE)
+}
+
+fn fatal(code: ErrorCode, message: &Option<Arc<str>>) -> String {
+    let answer = format!("{}{}", code_name(code), saying(message));
+    match ends_transactions(code) {
+        true => format!(
+            "its transaction took longer than transaction.timeout.ms, or it was fenced by another producer of its \
+             transactional.id ({answer})"
+        ),
+        false => format!("the broker answers {answer}, which concerns the whole producer"),
     }
 }
 

@@ -76,9 +76,9 @@ impl TransactionError {
         matches!(self, TransactionError::Fatal(_))
     }
 
-    /// Whether another producer with the same `transactional.id` has taken over, or the transaction
-    /// took longer than `transaction.timeout.ms`: of the latter brokers with `transaction.version` 2 may say
-    /// INVALID_TXN_STATE instead, which is as final.
+    /// Whether the transaction took longer than `transaction.timeout.ms`, or another producer with the same
+    /// `transactional.id` has taken over. The codes do not tell one from the other: for the former brokers answer
+    /// PRODUCER_FENCED, and with `transaction.version` 2 INVALID_TXN_STATE.
     pub fn is_fenced(&self) -> bool {
         matches!(self, TransactionError::Fatal(kind) if kind.is_fenced())
     }
