@@ -222,9 +222,27 @@ pub async fn known(
     names: &[String],
     tally: &mut Tally,
 ) -> Vec<ConfigResource> {
+    let unknown = unknown(session, &resources, names).await;
+    let is_known = |resource: &ConfigResource| match unknown.get(resource) {
+        Some(name) => {
+            tally.missing(resource, &no_config(name));
+            false
+        }
+        None => true,
+    };
+    resources.into_iter().filter(is_known).collect()
+}
+
+/// The first of some names that a resource does not know, for each that lacks one. A config that is not
+/// set is known, too.
+async fn unknown(
+    session: &CommandContext,
+    resources: &[ConfigResource],
+    names: &[String],
+) -> BTreeMap<ConfigResource, String> {
     let names: Vec<&String> = names.iter().filter(|name| !name.starts_with(OF_LISTENER)).collect();
     if names.is_empty() {
-        return resources;
+        return BTreeMap::new();
     }
     let all_brokers = ConfigResource::all_brokers();
     // What holds for all brokers is described where it is set. Each broker knows all names.
@@ -236,25 +254,17 @@ pub async fn known(
         _ => resource.clone(),
     };
     // Loggers have names of their own, of which the broker knows the wrong ones.
-    let is_checked = |resource: &ConfigResource| resource.kind != ResourceType::BrokerLogger;
-    let wanted = resources.iter().filter(|it| is_checked(it)).map(asked).collect::<Vec<_>>();
-    let details = ConfigDetails::default();
-    let described = session.admin.describe_configs(wanted, details).await;
-    let mut found = Vec::new();
-    for resource in resources {
+    let is_checked = |resource: &&ConfigResource| resource.kind != ResourceType::BrokerLogger;
+    let wanted: Vec<_> = resources.iter().filter(is_checked).map(asked).collect();
+    let described = session.admin.describe_configs(wanted, ConfigDetails::default()).await;
+    let missing = |resource: &ConfigResource| {
         // Without an answer the change itself says what is wrong.
-        let unknown = match described.get(&asked(&resource)) {
-            Some(Ok(entries)) => {
-                names.iter().find(|name| !entries.iter().any(|entry| entry.name == ***name))
-            }
-            _ => None,
-        };
-        match unknown {
-            Some(name) => tally.missing(&resource, &no_config(name)),
-            None => found.push(resource),
-        }
-    }
-    found
+        let Some(Ok(entries)) = described.get(&asked(resource)) else { return None };
+        let is_there = |name: &str| entries.iter().any(|entry| entry.name == name);
+        let name = names.iter().find(|name| !is_there(name))?;
+        Some((resource.clone(), (*name).clone()))
+    };
+    resources.iter().filter_map(missing).collect()
 }
 
 fn no_config(name: &str) -> String {
@@ -284,12 +294,20 @@ async fn describe(
                 continue;
             }
         };
-        let is_unknown = |name: &&String| !entries.iter().any(|entry| entry.name == **name);
-        let unknown: Vec<&String> = args.config.iter().filter(is_unknown).collect();
-        for name in &unknown {
-            tally.missing(&resource, &no_config(name));
+        let is_absent = |name: &&String| !entries.iter().any(|entry| entry.name == **name);
+        let absent: Vec<String> = args.config.iter().filter(is_absent).cloned().collect();
+        let lacks = match resource.kind {
+            // A logger that is not described does not exist.
+            ResourceType::BrokerLogger => absent.first().cloned(),
+            _ => {
+                unknown(&session, std::slice::from_ref(&resource), &absent).await.remove(&resource)
+            }
+        };
+        match &lacks {
+            Some(name) => tally.missing(&resource, &no_config(name)),
+            None => tally.done(),
         }
-        if unknown.is_empty() || !entries.is_empty() {
+        if lacks.is_some() && !entries.is_empty() {
             tally.done();
         }
         let shows_all = args.all || !args.config.is_empty();

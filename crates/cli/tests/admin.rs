@@ -224,6 +224,9 @@ async fn configs() {
         bench.run(&wrong).fails(4, "there is no config log.cleaner.treads");
     }
     bench.run(&["config", "describe", "broker", "1", "--config", "x"]).fails(4, "no config x");
+    bench.run(&["config", "describe", "broker", "--config", "x"]).fails(4, "no config x");
+    // It is not set for all brokers, but exists.
+    bench.run(&["config", "describe", "broker", "--config", "log.cleaner.threads"]).ok();
     for (kind, name) in
         [("group", "consumer.session.timeout.ms"), ("client-metrics", "interval.ms")]
     {
