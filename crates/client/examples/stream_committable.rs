@@ -38,10 +38,8 @@ async fn main() -> Result<(), Error> {
     });
     // Ctrl-C, or the stream that failed.
     let interrupted = tokio::signal::ctrl_c();
-    match control.drain_when(interrupted, running, Duration::from_secs(30)).await {
-        Some(Ok(count)) => println!("{} records committed", count?),
-        Some(Err(lost)) => println!("the work ended early: {lost}"),
-        None => println!("what was under way took too long"),
-    }
+    // Work that panicked or took too long is an error.
+    let count = control.run_until(interrupted, running, Duration::from_secs(30)).await?;
+    println!("{count} records committed");
     Ok(())
 }

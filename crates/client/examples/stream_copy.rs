@@ -57,11 +57,8 @@ async fn main() -> Result<(), Error> {
     let running = tokio::spawn(envelopes.forward(sink));
     // Ctrl-C, or the copy that failed.
     let interrupted = tokio::signal::ctrl_c();
-    let drained = control.drain_when(interrupted, running, Duration::from_secs(30)).await;
+    // What was under way in a task that panicked or took too long is copied again next time.
+    let drained = control.run_until(interrupted, running, Duration::from_secs(30)).await;
     println!("{} records copied", producer.counts().records);
-    match drained {
-        Some(Ok(result)) => result,
-        // What was under way is not committed, and is copied again next time.
-        Some(Err(_)) | None => Ok(()),
-    }
+    drained
 }

@@ -68,5 +68,11 @@ async fn main() -> Result<(), Error> {
         }
     };
     // What is under way then is produced and committed first.
-    control.drain_when(over, counted, Duration::from_secs(30)).await.unwrap_or(Ok(()))
+    let limit = Duration::from_secs(30);
+    let late = || Error::Timeout {
+        addr: "the source".into(),
+        what: "draining its stream".to_owned(),
+        after: limit,
+    };
+    control.drain_when(over, counted, limit).await.unwrap_or_else(|| Err(late()))
 }

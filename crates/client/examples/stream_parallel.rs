@@ -40,10 +40,8 @@ async fn main() -> Result<(), Error> {
     let running = tokio::spawn(async move { Committer::default().run(done).await });
     // Ctrl-C, or the work that failed.
     let interrupted = tokio::signal::ctrl_c();
-    match control.draining(running).drain_when(interrupted, Duration::from_secs(30)).await {
-        Some(Ok(count)) => println!("{} records committed", count?),
-        Some(Err(lost)) => println!("the work ended early: {lost}"),
-        None => println!("what was under way took too long"),
-    }
+    // Work that panicked or took too long is an error.
+    let count = control.run_until(interrupted, running, Duration::from_secs(30)).await?;
+    println!("{count} records committed");
     Ok(())
 }

@@ -61,10 +61,7 @@ async fn main() -> Result<(), Error> {
         }
     };
     // Nothing came for a while, or the work failed.
-    let ended = control.drain_when(quiet, running, Duration::from_secs(30)).await;
+    let ended = control.run_until(quiet, running, Duration::from_secs(30)).await;
     println!("{:?}", control.metrics().fetched);
-    if let Some(Ok(result)) = ended {
-        result?;
-    }
-    Ok(())
+    ended
 }

@@ -171,6 +171,9 @@ pub enum Error {
     /// A consumer polls that neither subscribes nor has a partition assigned.
     #[error("the consumer is not subscribed to any topic and has no partition assigned")]
     NotSubscribed,
+    /// A partition was to be moved, paused or resumed that is not assigned to the consumer.
+    #[error("partition {0} is not assigned to this consumer")]
+    NotAssigned(Box<TopicPartition>),
     /// A poll was ended by [`ConsumerHandle::wake_up`](crate::ConsumerHandle::wake_up).
     #[error("the poll was woken up")]
     Wakeup,
@@ -303,6 +306,7 @@ impl Error {
             | Error::Config { .. }
             | Error::Revoked(_)
             | Error::NotSubscribed
+            | Error::NotAssigned(_)
             | Error::ConsumerClosed
             | Error::Callback { .. }
             | Error::Membership(_)

@@ -62,7 +62,7 @@ async fn a_handle_has_nothing_fetched_once_the_consumer_is_closed() {
         }
         // A little of a batch: the rest is lent, or buffered.
         assert_eq!(read(&mut consumer, 3).await.len(), 3);
-        consumer.pause([&tp(1)]);
+        consumer.pause([&tp(1)]).unwrap();
         assert!(handle.budget_used().0 > 0);
         let mut asked = 0;
         if is_member {
@@ -78,8 +78,9 @@ async fn a_handle_has_nothing_fetched_once_the_consumer_is_closed() {
         .await;
         let before = handle.counts();
         for _ in 0..20 {
-            assert!(!handle.seek(&tp(0), Position::at(0)), "nothing is read here");
-            assert!(!handle.resume([&tp(1)]) && !handle.seek_to_beginning([&tp(0)]));
+            assert!(handle.seek(&tp(0), Position::at(0)).is_err(), "nothing is read here");
+            assert!(handle.resume([&tp(1)]).is_err());
+            assert!(handle.seek_to_beginning([&tp(0)]).is_err());
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
         assert_eq!(tap.take().requests(ApiKey::FETCH), 0);
@@ -157,7 +158,7 @@ async fn a_close_that_is_dropped_goes_on_when_the_listener_has_heard_of_it() {
     bench.produce(0, &["a", "b"], Compression::None).await;
     let mut consumer = bench.consumer(grouped()).await;
     let count = Arc::new(Count::default());
-    consumer.set_listener(Arc::clone(&count));
+    consumer.set_listener(Arc::clone(&count)).unwrap();
     consumer.subscribe(["t"]).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 0)]);
     assert!(consumer.close(LIMIT).now_or_never().is_none());
@@ -193,15 +194,15 @@ async fn a_connection_for_sessionless_fetches_that_is_not_used_is_closed() {
     let config = earliest().with_fetch_max_wait(Duration::from_secs(600));
     let mut consumer = Consumer::new(cluster, config).unwrap();
     consumer.assign([(tp(0), None), (tp(1), None)]).unwrap();
-    consumer.pause([&tp(1)]);
+    consumer.pause([&tp(1)]).unwrap();
     until(|| consumer.counts().requests > 0).await;
     for _ in 0..2 {
         // The request for the other partition is held back all the while.
         let asked = consumer.counts().sessionless;
         bench.produce(1, &["x"], Compression::None).await;
-        consumer.resume([&tp(1)]);
+        consumer.resume([&tp(1)]).unwrap();
         assert_eq!(read(&mut consumer, 1).await.len(), 1);
-        consumer.pause([&tp(1)]);
+        consumer.pause([&tp(1)]).unwrap();
         assert!(consumer.counts().sessionless > asked);
         // That one's connection is left, and the test's own.
         until(|| bench.broker.metrics_text().contains("connection_count 2\n")).await;

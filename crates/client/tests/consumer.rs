@@ -75,11 +75,11 @@ async fn it_begins_where_it_is_told_to() {
     let mut consumer = bench.consumer(ConsumerConfig::default()).await;
     consumer.assign([(tp(0), Some(Position::at(2)))]).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 2, "c".to_owned())]);
-    consumer.seek(&tp(0), Position::at(1));
+    consumer.seek(&tp(0), Position::at(1)).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 1, "b".to_owned())]);
-    consumer.seek_to_beginning([&tp(0)]);
+    consumer.seek_to_beginning([&tp(0)]).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 0, "a".to_owned())]);
-    consumer.seek_to_end([&tp(0)]);
+    consumer.seek_to_end([&tp(0)]).unwrap();
     soon(until(|| consumer.position(&tp(0)).is_some())).await;
     assert_eq!(consumer.position(&tp(0)).map(|position| position.offset), Some(3));
     // Without a position: at the end, as Kafka's default says.
@@ -112,8 +112,8 @@ async fn a_paused_partition_keeps_what_was_fetched() {
     while next != [100, 100] {
         turn += 1;
         let (quiet, other) = (tp(turn % 2), tp(1 - turn % 2));
-        assert!(consumer.pause([&quiet]));
-        assert!(consumer.resume([&other]));
+        consumer.pause([&quiet]).unwrap();
+        consumer.resume([&other]).unwrap();
         if next[other.partition as usize] == 100 {
             continue;
         }
@@ -260,7 +260,7 @@ async fn it_says_why_nothing_comes() {
     assert!(consumer.why().to_string().contains("no partition is assigned"));
     consumer.assign([(tp(0), None), (tp(1), None), (tp(2), None), (tp(7), None)]).unwrap();
     assert!(!consumer.why().to_string().contains(" 0 bytes are buffered"));
-    consumer.pause([&tp(1)]);
+    consumer.pause([&tp(1)]).unwrap();
     let wanted = [
         "t-0: 7",
         "bytes are buffered; the application has not polled them",
@@ -287,16 +287,16 @@ async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     let config = earliest().with_fetch_max_wait(Duration::from_secs(600));
     let mut consumer = bench.consumer(config).await;
     consumer.assign((0..3).map(|partition| (tp(partition), None))).unwrap();
-    consumer.pause([&tp(1)]);
-    consumer.pause([&tp(2)]);
+    consumer.pause([&tp(1)]).unwrap();
+    consumer.pause([&tp(2)]).unwrap();
     // Until the broker holds a request for the one that is not paused.
     soon(until(|| consumer.counts().requests > 0)).await;
     for _ in 0..3 {
         for partition in [1, 2] {
             bench.produce(partition, &["x"], Compression::None).await;
-            consumer.resume([&tp(partition)]);
+            consumer.resume([&tp(partition)]).unwrap();
             assert_eq!(read(&mut consumer, 1).await.len(), 1);
-            consumer.pause([&tp(partition)]);
+            consumer.pause([&tp(partition)]).unwrap();
         }
     }
     let counts = consumer.counts();
@@ -329,7 +329,7 @@ async fn a_position_reset_is_counted_and_explained() {
     assert_eq!((reset.from, reset.to, reset.cause), (3, 5, ResetCause::OffsetOutOfRange));
     let line = "t-0: position reset from 3 to 5: the log does not have the offset\n";
     assert!(why.to_string().contains(line), "{why}");
-    assert!(consumer.seek(&tp(0), Position::at(6)));
+    consumer.seek(&tp(0), Position::at(6)).unwrap();
     assert_eq!(consumer.why().position_resets, []);
     assert_eq!(consumer.counts().position_resets, 1);
 }
@@ -387,4 +387,38 @@ async fn the_lag_of_idle_partitions_is_known_after_a_rebalance() {
     other.close(Duration::from_secs(5)).await.unwrap();
     known(&mut consumer, 2).await;
     assert!(consumer.counts().sessions <= 2, "{:?}", consumer.counts());
+}
+
+#[tokio::test]
+async fn what_is_not_assigned_is_neither_moved_nor_paused() {
+    let bench = Bench::with(2).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    consumer.assign([(tp(0), Some(Position::at(0)))]).unwrap();
+    let other = tp(1);
+    let refused = |done: Result<(), Error>| {
+        assert!(matches!(&done, Err(Error::NotAssigned(of)) if **of == other), "{done:?}");
+    };
+    refused(consumer.seek(&other, Position::at(0)));
+    refused(consumer.seek_to_beginning([&other]));
+    refused(consumer.seek_to_end([&other]));
+    refused(consumer.resume([&other]));
+    // What is assigned is paused all the same.
+    refused(consumer.pause([&other, &tp(0)]));
+    assert_eq!(consumer.paused(), [tp(0)]);
+    consumer.resume([&tp(0)]).unwrap();
+    assert_eq!(consumer.paused(), []);
+}
+
+struct Deaf;
+
+impl thalweg::RebalanceListener for Deaf {}
+
+#[tokio::test]
+async fn a_listener_without_a_group_is_refused() {
+    let bench = Bench::with(1).await;
+    let mut consumer = bench.consumer(earliest()).await;
+    let error = consumer.set_listener(Deaf).unwrap_err();
+    assert!(error.to_string().contains("group.id"), "{error}");
+    let mut consumer = bench.consumer(earliest().with_group_id("g")).await;
+    consumer.set_listener(Deaf).unwrap();
 }

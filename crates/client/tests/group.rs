@@ -149,7 +149,7 @@ impl RebalanceListener for Diary {
         Box::pin(async move {
             for partition in rebalance.partitions() {
                 // Offsets are kept elsewhere.
-                rebalance.seek(partition, Position::at(1));
+                rebalance.seek(partition, Position::at(1)).unwrap();
             }
             self.note("assigned", rebalance);
         })
@@ -184,7 +184,7 @@ async fn a_listener_is_waited_for() {
     let config = member_of("g", Assignor::CooperativeSticky).with_auto_commit(false);
     let diary = Diary::default();
     let mut first = bench.consumer(config.clone()).await;
-    first.set_listener(diary.clone());
+    first.set_listener(diary.clone()).unwrap();
     first.subscribe(["t"]).unwrap();
     // From where the listener went, not from where the group would begin.
     assert_eq!(read(&mut first, 2).await, [(0, 1), (1, 1)]);
@@ -368,7 +368,7 @@ async fn what_was_lost_is_not_committed_by_the_member_that_came_back() {
             config.group_instance_id = Some("one".to_owned());
             let mut consumer = bench.consumer(config).await;
             if let Some(diary) = diary.clone() {
-                consumer.set_listener(diary);
+                consumer.set_listener(diary).unwrap();
             }
             consumer.subscribe(["t"]).unwrap();
             let first = i64::from(diary.is_some());
@@ -393,7 +393,7 @@ async fn what_was_lost_is_not_committed_by_the_member_that_came_back() {
             refused(soon(handle.commit_offsets([(tp(0), Position::at(10))])).await);
             if diary.is_none() {
                 // It hears of what comes after this.
-                consumer.set_listener(Diary::default());
+                consumer.set_listener(Diary::default()).unwrap();
             }
             // Also after a poll in which the listener was not called.
             if diary.is_some() {
@@ -459,18 +459,18 @@ async fn a_handle_works_while_another_task_polls() {
     assert_eq!((&*member.group_id, member.member_id.is_empty()), ("g", false));
     assert!(member.generation_id > 0);
     // What is paused by it does not come, and comes when it is resumed.
-    assert!(handle.pause([&tp(0)]));
+    handle.pause([&tp(0)]).unwrap();
     assert_eq!(handle.paused(), [tp(0)]);
     assert!(handle.why().to_string().contains("t-0: paused"));
     bench.produce(0, &["c"], Compression::None).await;
     bench.produce(1, &["a"], Compression::None).await;
     assert_eq!(soon(told.recv()).await, Some(0), "of the other partition");
-    assert!(handle.resume([&tp(0)]));
+    handle.resume([&tp(0)]).unwrap();
     assert_eq!(soon(told.recv()).await, Some(2));
-    assert!(handle.seek(&tp(0), Position::at(1)));
+    handle.seek(&tp(0), Position::at(1)).unwrap();
     assert_eq!([soon(told.recv()).await, soon(told.recv()).await], [Some(1), Some(2)]);
     // Nobody waits for this one, and closing does.
-    assert!(handle.seek(&tp(0), Position::at(0)));
+    handle.seek(&tp(0), Position::at(0)).unwrap();
     for offset in 0..3 {
         assert_eq!(soon(told.recv()).await, Some(offset));
     }
@@ -629,7 +629,7 @@ async fn partitions_that_come_back_keep_what_was_fetched() {
             .with_group_protocol(GroupProtocol::default());
         let mut consumer = bench.consumer(config).await;
         if with_listener {
-            consumer.set_listener(Arc::new(Patient));
+            consumer.set_listener(Arc::new(Patient)).unwrap();
         }
         consumer.subscribe(["t"]).unwrap();
         let mut seen = read(&mut consumer, 30).await;

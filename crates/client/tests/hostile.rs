@@ -329,8 +329,8 @@ async fn batches_that_are_broken_are_errors_that_say_where() {
         assert_eq!(seen, [(1, 0), (1, 1)], "way {at}");
         assert_eq!(spoiled.load(Ordering::SeqCst), 1, "not asked for again by itself");
         // What is sought is fetched anew, and is whole this time.
-        consumer.seek(&tp(0), Position::at(1));
-        consumer.seek(&tp(0), Position::at(0));
+        consumer.seek(&tp(0), Position::at(1)).unwrap();
+        consumer.seek(&tp(0), Position::at(0)).unwrap();
         let mut left = Vec::new();
         while left.len() < 2 {
             match in_time(consumer.poll(9)).await {
@@ -400,7 +400,7 @@ async fn whatever_code_a_fetch_is_answered_with_the_reader_goes_on_or_says_why()
                             }
                             _ => panic!("{what}: {error}"),
                         }
-                        consumer.seek(&tp(0), Position::at(0));
+                        consumer.seek(&tp(0), Position::at(0)).unwrap();
                     }
                     Err(error) => panic!("{what}: {error}"),
                 }

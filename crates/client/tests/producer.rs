@@ -474,10 +474,10 @@ async fn what_was_read_is_passed_on_as_it_is() {
     consumer.assign([(TopicPartition::new("orders", 0), None)]).unwrap();
     for record in &soon(consumer.poll(10)).await.unwrap() {
         assert_eq!(record.headers().get("trace").unwrap().value, Some(&b"abc"[..]));
-        soon(producer.send(record.to_topic("dead"))).await.unwrap();
+        drop(soon(producer.send(record.to_topic("dead"))).await.unwrap());
         let owned = record.to_owned().to_topic("owned");
-        soon(producer.send(&owned)).await.unwrap();
-        producer.try_send(owned).unwrap();
+        drop(soon(producer.send(&owned)).await.unwrap());
+        drop(producer.try_send(owned).unwrap());
     }
     let closing = Arc::clone(&producer);
     assert!(

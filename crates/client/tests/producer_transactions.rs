@@ -158,7 +158,7 @@ async fn all_of_a_transaction_is_read_or_nothing() {
 
         let transaction = soon(producer.begin()).await.unwrap();
         for partition in 0..PARTITIONS {
-            transaction.send(record(partition, "a")).await.unwrap();
+            drop(transaction.send(record(partition, "a")).await.unwrap());
         }
         soon(transaction.commit()).await.unwrap();
 
@@ -173,7 +173,7 @@ async fn all_of_a_transaction_is_read_or_nothing() {
         soon(soon(producer.begin()).await.unwrap().abort()).await.unwrap();
 
         let transaction = soon(producer.begin()).await.unwrap();
-        transaction.send(record(1, "b")).await.unwrap();
+        drop(transaction.send(record(1, "b")).await.unwrap());
         let outside = world.producer_without_id();
         soon(outside.send(record(2, "outside")).await.unwrap()).await.unwrap();
         soon(transaction.commit()).await.unwrap();
@@ -207,7 +207,7 @@ async fn offsets_are_committed_with_their_transaction() {
         let group = GroupMetadata::new("g");
         for (offset, is_commit) in [(5, true), (7, false), (9, true), (11, false)] {
             let transaction = soon(producer.begin()).await.unwrap();
-            transaction.send(record(0, "x")).await.unwrap();
+            drop(transaction.send(record(0, "x")).await.unwrap());
             soon(transaction.send_offsets([committed_at(offset)], &group)).await.unwrap();
             soon(transaction.send_offsets([], &group)).await.unwrap();
             let ended =
@@ -220,7 +220,7 @@ async fn offsets_are_committed_with_their_transaction() {
         let mut stranger = GroupMetadata::new("g");
         (stranger.member_id, stranger.generation_id) = ("stranger".to_owned(), 3);
         let transaction = soon(producer.begin()).await.unwrap();
-        transaction.send(record(0, "lost")).await.unwrap();
+        drop(transaction.send(record(0, "lost")).await.unwrap());
         let error =
             soon(transaction.send_offsets([committed_at(20)], &stranger)).await.unwrap_err();
         let TransactionError::Aborted(AbortReason::Broker { api, code, about, .. }) = &error else {
@@ -284,7 +284,7 @@ async fn the_next_producer_of_a_name_fences_the_one_before() {
         let second = world.producer();
         soon(second.init_transactions()).await.unwrap();
         let next = soon(second.begin()).await.unwrap();
-        next.send(record(0, "alive")).await.unwrap();
+        drop(next.send(record(0, "alive")).await.unwrap());
         let error = soon(transaction.commit()).await.unwrap_err();
         assert!(error.is_fenced() && error.is_fatal() && !error.is_aborted(), "{error}");
         soon(next.commit()).await.unwrap();
@@ -316,7 +316,7 @@ async fn what_is_dropped_is_aborted() {
         // A commit is carried out, whether anybody waits for it or not.
         let producer = world.producer();
         let transaction = soon(producer.begin()).await.unwrap();
-        transaction.send(record(0, "committed")).await.unwrap();
+        drop(transaction.send(record(0, "committed")).await.unwrap());
         drop(producer);
         let given_up = tokio::time::timeout(Duration::ZERO, transaction.commit()).await;
         drop(given_up);
@@ -345,7 +345,7 @@ async fn a_record_that_is_refused_costs_its_transaction() {
         let producer = world.producer();
         for is_waited_for in [false, true] {
             let transaction = soon(producer.begin()).await.unwrap();
-            transaction.send(record(0, "lost")).await.unwrap();
+            drop(transaction.send(record(0, "lost")).await.unwrap());
             let large = "x".repeat(2_000);
             let large = ProducerRecord::new("small").with_value(&large);
             let delivery = transaction.send(large).await.unwrap();
@@ -359,8 +359,8 @@ async fn a_record_that_is_refused_costs_its_transaction() {
             assert_eq!(&*of.topic, "small");
             // The same producer goes on, in the same partitions.
             let transaction = soon(producer.begin()).await.unwrap();
-            transaction.send(record(0, "kept")).await.unwrap();
-            transaction.send(ProducerRecord::new("small").with_value("x")).await.unwrap();
+            drop(transaction.send(record(0, "kept")).await.unwrap());
+            drop(transaction.send(ProducerRecord::new("small").with_value("x")).await.unwrap());
             soon(transaction.commit()).await.unwrap();
         }
         let read = world.read(IsolationLevel::ReadCommitted).await;
@@ -465,7 +465,7 @@ async fn a_commit_that_takes_too_long_goes_on() {
         let config = world.config().with_max_block(Duration::from_millis(300));
         let producer = Producer::new(world.cluster.clone(), config).unwrap();
         let transaction = soon(producer.begin()).await.unwrap();
-        transaction.send(record(0, "late")).await.unwrap();
+        drop(transaction.send(record(0, "late")).await.unwrap());
         world.hostile.judge(move |answer| match answer.api {
             ApiKey::END_TXN => answer.change(|it: &mut EndTxnResponse| {
                 it.error_code = ErrorCode::COORDINATOR_LOAD_IN_PROGRESS;

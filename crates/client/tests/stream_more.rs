@@ -481,3 +481,46 @@ async fn whoever_waits_for_a_signal_notices_a_stream_that_failed() {
     soon(control.is_shutdown()).await;
     assert_eq!(support::committed(&bench, 1).await, [2]);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_worker_that_panicked_or_is_late_is_an_error() {
+    let bench = Bench::with(1).await;
+    bench.produce(0, &["v"], Compression::None).await;
+    let cluster = cluster(&bench).await;
+    let source = || stream::committable_source(&cluster, grouped(), topic()).unwrap();
+    // It panics while it works.
+    let running = source();
+    let control = running.control();
+    let task = tokio::spawn(running.try_for_each(|message| async move {
+        assert_eq!(message.record.value(), None, "on purpose");
+        Ok(())
+    }));
+    let error =
+        soon(control.run_until(std::future::pending::<()>(), task, LONG)).await.unwrap_err();
+    assert!(
+        matches!(&error, Error::Callback { .. }) && error.to_string().contains("panic"),
+        "{error}"
+    );
+    // It goes on for longer than there is time.
+    let running = source();
+    let control = running.control();
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let told = Arc::clone(&begun);
+    let task = tokio::spawn(running.try_for_each(move |_| {
+        told.notify_one();
+        std::future::pending::<Result<(), Error>>()
+    }));
+    let limit = Duration::from_millis(100);
+    let error = soon(control.run_until(begun.notified(), task, limit)).await.unwrap_err();
+    assert!(matches!(&error, Error::Timeout { .. }), "{error}");
+    // Its own result, good or not.
+    let running = source();
+    let control = running.control();
+    let task = tokio::spawn(async move {
+        drop(running);
+        Err::<(), Error>(Error::Wakeup)
+    });
+    let error =
+        soon(control.run_until(std::future::pending::<()>(), task, LONG)).await.unwrap_err();
+    assert!(matches!(&error, Error::Wakeup), "{error}");
+}

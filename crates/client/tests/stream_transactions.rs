@@ -393,7 +393,7 @@ async fn the_rest_of_an_envelope_is_in_no_other_transaction() {
         }
     };
     let record = thalweg::ProducerRecord::new("copy").with_partition(0).with_value("mine");
-    transaction.send(record).await.unwrap();
+    drop(transaction.send(record).await.unwrap());
     soon(id.flush()).await.unwrap();
     soon(transaction.commit()).await.unwrap();
     assert_eq!(copied(&bench, 1, 1).await[&0], ["mine"]);

@@ -81,7 +81,7 @@ async fn of_a_producer(cluster: &Cluster) {
         for partition in 0..2 {
             let value = number.to_string();
             let record = ProducerRecord::new(t).with_partition(partition).with_value(&value);
-            transaction.send(record).await.unwrap();
+            drop(transaction.send(record).await.unwrap());
         }
         let offset = CommittedOffset { position: Position::at(number), metadata: None };
         soon(transaction.send_offsets([(of.clone(), offset)], &group)).await.unwrap();
@@ -93,22 +93,27 @@ async fn of_a_producer(cluster: &Cluster) {
     }
     // One that is lost, after which the same producer goes on.
     let transaction = soon(first.begin()).await.unwrap();
-    transaction.send(ProducerRecord::new(t).with_partition(0).with_value("lost")).await.unwrap();
+    drop(
+        transaction
+            .send(ProducerRecord::new(t).with_partition(0).with_value("lost"))
+            .await
+            .unwrap(),
+    );
     let large = "x".repeat(5_000);
-    transaction.send(ProducerRecord::new(small).with_value(&large)).await.unwrap();
+    drop(transaction.send(ProducerRecord::new(small).with_value(&large)).await.unwrap());
     let error = soon(transaction.commit()).await.unwrap_err();
     assert!(matches!(error, TransactionError::Aborted(AbortReason::Record(_))), "{error}");
     let transaction = soon(first.begin()).await.unwrap();
-    transaction.send(ProducerRecord::new(small).with_value("x")).await.unwrap();
-    transaction.send(ProducerRecord::new(t).with_partition(0).with_value("5")).await.unwrap();
+    drop(transaction.send(ProducerRecord::new(small).with_value("x")).await.unwrap());
+    drop(transaction.send(ProducerRecord::new(t).with_partition(0).with_value("5")).await.unwrap());
     soon(transaction.commit()).await.unwrap();
     // One that is fenced while it is open.
     let zombie = soon(first.begin()).await.unwrap();
-    zombie.send(ProducerRecord::new(t).with_partition(0).with_value("zombie")).await.unwrap();
+    drop(zombie.send(ProducerRecord::new(t).with_partition(0).with_value("zombie")).await.unwrap());
     soon(first.flush()).await.unwrap();
     let second = producer(cluster, id);
     let transaction = soon(second.begin()).await.unwrap();
-    transaction.send(ProducerRecord::new(t).with_partition(0).with_value("6")).await.unwrap();
+    drop(transaction.send(ProducerRecord::new(t).with_partition(0).with_value("6")).await.unwrap());
     let error = soon(zombie.commit()).await.unwrap_err();
     assert!(error.is_fenced(), "{error}");
     soon(transaction.commit()).await.unwrap();
@@ -165,7 +170,7 @@ async fn of_streams(cluster: &Cluster) {
     for at in 0..2 * RECORDS {
         let value = (at / 2).to_string();
         let record = ProducerRecord::new(from).with_partition(at as i32 % 2).with_value(&value);
-        source.send(record).await.unwrap();
+        drop(source.send(record).await.unwrap());
     }
     soon(source.flush()).await.unwrap();
     let config = grouped().with_group_id(from);

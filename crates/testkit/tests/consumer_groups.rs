@@ -471,7 +471,7 @@ async fn two_consumers_read_every_record_once() {
         let value = number.to_string();
         let partition = i32::try_from(number % 4).unwrap();
         let record = ProducerRecord::new("t").with_partition(partition).with_value(&value);
-        producer.send(record).await.unwrap();
+        drop(producer.send(record).await.unwrap());
     }
     for reader in readers {
         tokio::time::timeout(WAIT, reader).await.expect("everything is read").unwrap();

@@ -395,8 +395,9 @@ impl Task {
                 if record.offset() >= end {
                     // What comes behind the end is nobody's business here: it is not printed, and so
                     // it is not to be committed either.
-                    consumer.pause([partition]);
-                    consumer.seek(partition, Position::at(end));
+                    // A member may have lost it since.
+                    drop(consumer.pause([partition]));
+                    drop(consumer.seek(partition, Position::at(end)));
                     break;
                 }
                 self.print.write(&record, &mut self.output.bytes);

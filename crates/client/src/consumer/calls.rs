@@ -151,13 +151,26 @@ impl Consumer {
     }
 
     /// Hands nothing of these partitions out any more, and fetches no more of them. What is
-    /// buffered stays, and is not fetched again. Says whether all of them are read here.
-    pub fn pause<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+    /// buffered stays, and is not fetched again.
+    ///
+    /// # Errors
+    /// [`Error::NotAssigned`] where one of them is not read here: the others are paused.
+    /// [`Error::ConsumerClosed`] after [`Self::close`].
+    pub fn pause<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Result<(), Error> {
         self.handle().pause(partitions)
     }
 
-    /// Ends the pause of these partitions. Says whether all of them are read here.
-    pub fn resume<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+    /// Ends the pause of these partitions.
+    ///
+    /// # Errors
+    /// As [`Self::pause`].
+    pub fn resume<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Result<(), Error> {
         self.handle().resume(partitions)
     }
 
@@ -172,25 +185,33 @@ impl Consumer {
         self.handle().position(partition)
     }
 
-    /// Goes on reading a partition elsewhere. What is buffered there is used. Says whether the
-    /// partition is read here.
-    pub fn seek(&self, partition: &TopicPartition, to: Position) -> bool {
+    /// Goes on reading a partition elsewhere. What is buffered there is used.
+    ///
+    /// # Errors
+    /// As [`Self::pause`].
+    pub fn seek(&self, partition: &TopicPartition, to: Position) -> Result<(), Error> {
         self.handle().seek(partition, to)
     }
 
     /// Goes to the first record of these partitions.
+    ///
+    /// # Errors
+    /// As [`Self::pause`].
     pub fn seek_to_beginning<'a>(
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> bool {
+    ) -> Result<(), Error> {
         self.handle().seek_to_beginning(partitions)
     }
 
     /// Goes behind the last record of these partitions.
+    ///
+    /// # Errors
+    /// As [`Self::pause`].
     pub fn seek_to_end<'a>(
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> bool {
+    ) -> Result<(), Error> {
         self.handle().seek_to_end(partitions)
     }
 

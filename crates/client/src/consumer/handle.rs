@@ -153,12 +153,24 @@ impl ConsumerHandle {
     }
 
     /// As [`Consumer::pause`](super::Consumer::pause).
-    pub fn pause<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+    ///
+    /// # Errors
+    /// The same.
+    pub fn pause<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Result<(), Error> {
         self.each(partitions, |state, partition| state.fetcher.pause(partition))
     }
 
     /// As [`Consumer::resume`](super::Consumer::resume).
-    pub fn resume<'a>(&self, partitions: impl IntoIterator<Item = &'a TopicPartition>) -> bool {
+    ///
+    /// # Errors
+    /// The same.
+    pub fn resume<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = &'a TopicPartition>,
+    ) -> Result<(), Error> {
         let all = self.each(partitions, |state, partition| state.fetcher.resume(partition));
         // Somebody may be waiting in a poll.
         self.shared.arrived.notify_one();
@@ -169,13 +181,18 @@ impl ConsumerHandle {
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
         act: impl Fn(&mut State, &TopicPartition) -> bool,
-    ) -> bool {
+    ) -> Result<(), Error> {
         self.shared.with(|state| {
-            let mut all = true;
-            for partition in partitions {
-                all &= act(state, partition);
+            if state.is_closed {
+                return Err(Error::ConsumerClosed);
             }
-            all
+            let mut missing = None;
+            for partition in partitions {
+                if !act(state, partition) {
+                    missing.get_or_insert_with(|| Box::new(partition.clone()));
+                }
+            }
+            missing.map_or(Ok(()), |partition| Err(Error::NotAssigned(partition)))
         })
     }
 
@@ -185,25 +202,34 @@ impl ConsumerHandle {
     }
 
     /// As [`Consumer::seek`](super::Consumer::seek).
-    pub fn seek(&self, partition: &TopicPartition, to: Position) -> bool {
-        let found = self.shared.with(|state| state.fetcher.seek(partition, to));
+    ///
+    /// # Errors
+    /// The same.
+    pub fn seek(&self, partition: &TopicPartition, to: Position) -> Result<(), Error> {
+        let found = self.each([partition], |state, partition| state.fetcher.seek(partition, to));
         self.shared.arrived.notify_one();
         found
     }
 
     /// As [`Consumer::seek_to_beginning`](super::Consumer::seek_to_beginning).
+    ///
+    /// # Errors
+    /// The same.
     pub fn seek_to_beginning<'a>(
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> bool {
+    ) -> Result<(), Error> {
         self.seek_to(partitions, OffsetReset::Earliest)
     }
 
     /// As [`Consumer::seek_to_end`](super::Consumer::seek_to_end).
+    ///
+    /// # Errors
+    /// The same.
     pub fn seek_to_end<'a>(
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
-    ) -> bool {
+    ) -> Result<(), Error> {
         self.seek_to(partitions, OffsetReset::Latest)
     }
 
@@ -211,7 +237,7 @@ impl ConsumerHandle {
         &self,
         partitions: impl IntoIterator<Item = &'a TopicPartition>,
         to: OffsetReset,
-    ) -> bool {
+    ) -> Result<(), Error> {
         let found = self.each(partitions, |state, partition| state.fetcher.seek_to(partition, to));
         self.shared.lookup.notify_one();
         found

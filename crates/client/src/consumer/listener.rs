@@ -76,8 +76,12 @@ impl Rebalance {
     }
 
     /// Goes on reading a partition elsewhere.
-    pub fn seek(&self, partition: &TopicPartition, to: Position) -> bool {
-        self.shared.with(|state| state.fetcher.seek(partition, to))
+    ///
+    /// # Errors
+    /// [`Error::NotAssigned`] for a partition that is not read here.
+    pub fn seek(&self, partition: &TopicPartition, to: Position) -> Result<(), Error> {
+        let is_here = self.shared.with(|state| state.fetcher.seek(partition, to));
+        is_here.then_some(()).ok_or_else(|| Error::NotAssigned(Box::new(partition.clone())))
     }
 
     /// Commits offsets.

@@ -261,8 +261,15 @@ impl Consumer {
     }
 
     /// Hears of partitions that come and go. To be set before subscribing.
-    pub fn set_listener(&mut self, listener: impl RebalanceListener) {
-        self.shared.with_group(|group, _| group.listener = Some(Arc::new(listener)));
+    ///
+    /// # Errors
+    /// [`Error::Config`] without a group: there is nothing to hear of.
+    pub fn set_listener(&mut self, listener: impl RebalanceListener) -> Result<(), Error> {
+        let set = self.shared.with_group(|group, _| group.listener = Some(Arc::new(listener)));
+        set.ok_or_else(|| Error::Config {
+            name: "group.id".into(),
+            reason: "is needed for a listener, which hears of what a group assigns".to_owned(),
+        })
     }
 }
 

@@ -82,12 +82,21 @@ impl fmt::Debug for Handle {
 
 impl Drop for Handle {
     fn drop(&mut self) {
+        let batches = self.shared.lock().sender.outstanding();
+        if batches > 0 {
+            tracing::warn!(
+                batches,
+                "a producer was dropped with records that are not acknowledged: they are given up; \
+                 flush or close it first"
+            );
+        }
         self.shared.stop();
     }
 }
 
 /// What becomes of a record. To be waited for, or dropped: the record is sent anyway.
 #[derive(Debug)]
+#[must_use = "the record is only taken in: await this to know that it is acknowledged, or drop it"]
 pub struct Delivery {
     ticket: Ticket,
 }
@@ -416,7 +425,7 @@ mod tests {
             }
         };
         let sent = tokio::time::timeout(Duration::from_secs(20), sent).await;
-        sent.expect("the wake-up was swallowed").unwrap();
+        drop(sent.expect("the wake-up was swallowed").unwrap());
     }
 
     #[tokio::test]
@@ -435,5 +444,61 @@ mod tests {
             assert!(matches!(&flushed, Error::Producer(of) if *of == kind), "{flushed}");
             producer.close(Duration::ZERO).await;
         }
+    }
+
+    /// Keeps what is logged as a warning.
+    #[derive(Clone, Default)]
+    struct Warnings(Arc<std::sync::Mutex<Vec<String>>>);
+
+    impl tracing::Subscriber for Warnings {
+        fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
+            *metadata.level() == tracing::Level::WARN
+        }
+
+        fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
+            tracing::span::Id::from_u64(1)
+        }
+
+        fn record(&self, _: &tracing::span::Id, _: &tracing::span::Record<'_>) {}
+
+        fn record_follows_from(&self, _: &tracing::span::Id, _: &tracing::span::Id) {}
+
+        fn event(&self, event: &tracing::Event<'_>) {
+            struct Text(String);
+            impl tracing::field::Visit for Text {
+                fn record_debug(&mut self, field: &tracing::field::Field, value: &dyn fmt::Debug) {
+                    self.0 += &format!("{field}={value:?} ");
+                }
+            }
+            let mut text = Text(String::new());
+            event.record(&mut text);
+            self.0.lock().unwrap().push(text.0);
+        }
+
+        fn enter(&self, _: &tracing::span::Id) {}
+
+        fn exit(&self, _: &tracing::span::Id) {}
+    }
+
+    #[tokio::test]
+    async fn a_producer_dropped_with_unsent_records_warns() {
+        let warnings = Warnings::default();
+        let dropped = |producer: Producer| {
+            tracing::subscriber::with_default(warnings.clone(), || drop(producer));
+            std::mem::take(&mut *warnings.0.lock().unwrap())
+        };
+        let one = producer(ProducerConfig::default(), &["t"]);
+        let delivery = one.send(record("t")).await.unwrap();
+        let clone = one.clone();
+        assert_eq!(dropped(clone), Vec::<String>::new(), "another handle goes on");
+        let told = dropped(one);
+        assert!(told.len() == 1 && told[0].contains("a producer was dropped"), "{told:?}");
+        assert_eq!(delivery.await.unwrap_err().kind, ProduceErrorKind::Closed);
+        // Nothing is left to be sent.
+        assert_eq!(dropped(producer(ProducerConfig::default(), &["t"])), Vec::<String>::new());
+        let closed = producer(ProducerConfig::default(), &["t"]);
+        drop(closed.send(record("t")).await.unwrap());
+        closed.close(Duration::ZERO).await;
+        assert_eq!(dropped(closed), Vec::<String>::new());
     }
 }

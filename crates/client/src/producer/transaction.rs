@@ -34,8 +34,8 @@ use crate::core::produce::{AsProducerRecord, ProduceError, ProduceErrorKind, Tra
 /// producer.init_transactions().await?;
 /// loop {
 ///     let transaction = producer.begin().await?;
-///     transaction.send(ProducerRecord::new("bills").with_value(b"17.40")).await?;
-///     transaction.send(ProducerRecord::new("journal").with_value(b"billed")).await?;
+///     drop(transaction.send(ProducerRecord::new("bills").with_value(b"17.40")).await?);
+///     drop(transaction.send(ProducerRecord::new("journal").with_value(b"billed")).await?);
 ///     match transaction.commit().await {
 ///         Ok(()) => break,
 ///         // Nothing of it will be read: the same producer does it again.

@@ -226,7 +226,7 @@ pub(super) fn connect<S: Shape>(
     settings.consumer.auto_commit = false;
     let mut consumer = Consumer::new(cluster.clone(), settings.consumer.clone())?;
     consumer.set_reading(reading);
-    let hub = Hub::new(&mut consumer, &settings, auto_commit, commits, offsets);
+    let hub = Hub::new(&mut consumer, &settings, auto_commit, commits, offsets)?;
     match subscription {
         Subscription::Topics(topics) => consumer.subscribe(topics)?,
         Subscription::TopicPattern(pattern) => consumer.subscribe_pattern(&pattern)?,

@@ -4,6 +4,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::JoinHandle;
+
 use super::drain::{self, Drain};
 use super::hub::Hub;
 use super::metadata::MetadataClient;
@@ -69,6 +71,22 @@ impl Control {
         limit: Duration,
     ) -> Option<F::Output> {
         drain::drain_when(self, signal, completion, limit).await
+    }
+
+    /// Runs a task that works on the stream until `signal` comes, such as Ctrl-C, and ends it as
+    /// [`Self::drain_when`] does. Gives the task's own result, and an error where there is none: what
+    /// was under way then is read again.
+    ///
+    /// # Errors
+    /// The task's own; [`Error::Callback`] where it panicked or was cancelled, [`Error::Timeout`] where
+    /// it was not over within `limit` after the signal.
+    pub async fn run_until<S: Future, T, E: From<Error>>(
+        &self,
+        signal: S,
+        task: JoinHandle<Result<T, E>>,
+        limit: Duration,
+    ) -> Result<T, E> {
+        drain::run_until(self, signal, task, limit).await
     }
 
     /// Ends a source that was stopped; waits until the consumer is gone. Where this is quick nobody

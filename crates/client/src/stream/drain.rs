@@ -1,11 +1,14 @@
 //! Draining: the same whether one source is controlled, or those that follow each other.
 
 use std::pin::pin;
+use std::sync::Arc;
 use std::time::Duration;
 
+use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{Instant, timeout_at};
 
 use super::control::Control;
+use crate::error::Error;
 use crate::options;
 
 /// What can be drained.
@@ -49,4 +52,26 @@ pub(super) async fn drain_when<S: Future, F: Future>(
         Some(over) => drain(what, std::future::ready(over), limit).await,
         None => drain(what, completion, limit).await,
     }
+}
+
+/// See [`Control::run_until`].
+pub(super) async fn run_until<S: Future, T, E: From<Error>>(
+    what: &impl Drain,
+    signal: S,
+    task: JoinHandle<Result<T, E>>,
+    limit: Duration,
+) -> Result<T, E> {
+    match drain_when(what, signal, task, limit).await {
+        Some(Ok(result)) => result,
+        Some(Err(lost)) => Err(task_lost(lost).into()),
+        None => {
+            let (addr, what) = ("the source".into(), "draining its stream".to_owned());
+            Err(Error::Timeout { addr, what, after: limit }.into())
+        }
+    }
+}
+
+/// The task that runs a stream panicked, or was cancelled.
+fn task_lost(lost: JoinError) -> Error {
+    Error::Callback { what: "the task that runs the stream".into(), source: Arc::new(lost) }
 }

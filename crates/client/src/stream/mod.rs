@@ -103,11 +103,8 @@
 //! });
 //! // Whichever is first: Ctrl-C, or the stream that failed.
 //! let interrupted = tokio::signal::ctrl_c();
-//! match control.drain_when(interrupted, running, Duration::from_secs(30)).await {
-//!     Some(Ok(result)) => result.map(drop),
-//!     // The task panicked, or took too long: what was under way is read again.
-//!     Some(Err(_)) | None => Ok(()),
-//! }
+//! // A task that panicked, or took too long, is an error: what was under way is read again.
+//! control.run_until(interrupted, running, Duration::from_secs(30)).await.map(drop)
 //! # }
 //! ```
 

@@ -196,6 +196,19 @@ impl RestartControl {
         drain::drain_when(self, signal, completion, limit).await
     }
 
+    /// As [`Control::run_until`], whichever source is at work.
+    ///
+    /// # Errors
+    /// The same.
+    pub async fn run_until<S: Future, T, E: From<crate::error::Error>>(
+        &self,
+        signal: S,
+        task: tokio::task::JoinHandle<Result<T, E>>,
+        limit: Duration,
+    ) -> Result<T, E> {
+        drain::run_until(self, signal, task, limit).await
+    }
+
     /// As [`Control::shutdown`], whichever source is at work.
     pub async fn shutdown(&self, limit: Duration) {
         self.stop();

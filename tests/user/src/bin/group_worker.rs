@@ -230,7 +230,7 @@ impl Worker {
             tokio::time::sleep(Duration::from_millis(100)).await;
         };
         let mut consumer = Consumer::new(cluster, self.config()?)?;
-        consumer.set_listener(Arc::clone(self));
+        consumer.set_listener(Arc::clone(self))?;
         consumer.subscribe(self.text("topics")?.split(','))?;
         let (end, ended) = watch::channel(false);
         let (topics, mut topics_to_come) = watch::channel(String::new());

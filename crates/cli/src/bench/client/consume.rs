@@ -153,7 +153,7 @@ pub async fn poll(cluster: Cluster, args: &PollArgs) -> Result<Map<String, Value
         while Instant::now() < warm {
             if args.paused_all && held < partitions as usize {
                 let assigned = consumer.assignment();
-                consumer.pause(&assigned);
+                consumer.pause(&assigned)?;
                 held = assigned.len();
             }
             consumer.poll_timeout(max, POLL).await?;
@@ -234,13 +234,13 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
         }
         for &index in &chosen[active..] {
             if !paused[index] {
-                consumer.pause([&all[index]]);
+                consumer.pause([&all[index]])?;
                 paused[index] = true;
             }
         }
         for &index in &chosen[..active] {
             if paused[index] {
-                consumer.resume([&all[index]]);
+                consumer.resume([&all[index]])?;
                 paused[index] = false;
             }
         }
@@ -256,7 +256,7 @@ pub async fn pause(cluster: Cluster, args: &PauseArgs) -> Result<Map<String, Val
         }
         for &index in &chosen[..active] {
             if next[index] >= ends[index] {
-                consumer.seek(&all[index], Position::at(0));
+                consumer.seek(&all[index], Position::at(0))?;
                 next[index] = 0;
             }
         }

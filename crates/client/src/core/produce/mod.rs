@@ -275,7 +275,6 @@ impl Sender {
         self.next_batch
     }
 
-    #[cfg(test)]
     /// Batches taken in and not settled.
     pub fn outstanding(&self) -> usize {
         self.outstanding

@@ -84,7 +84,7 @@ impl Hub {
         auto_commit: Option<Duration>,
         positions: Option<PositionCommits>,
         offsets: Option<Arc<dyn ManualOffsets>>,
-    ) -> Arc<Hub> {
+    ) -> Result<Arc<Hub>, Error> {
         let hub = Arc::new(Hub {
             handle: consumer.handle(),
             has_group: settings.consumer.group_id.is_some(),
@@ -101,8 +101,10 @@ impl Hub {
             end: watch::Sender::new(None),
             is_done: watch::Sender::new(false),
         });
-        consumer.set_listener(Listener::new(&hub));
-        hub
+        if hub.has_group {
+            consumer.set_listener(Listener::new(&hub))?;
+        }
+        Ok(hub)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -114,7 +116,9 @@ impl Hub {
         let mut state = self.lock();
         if self.is_stopped() {
             drop(state);
-            self.handle.pause(&partitions.into_iter().collect::<Vec<_>>());
+            let partitions: Vec<_> = partitions.into_iter().collect();
+            // What is not assigned any more hands nothing out either.
+            drop(self.handle.pause(&partitions));
             return;
         }
         let mut ended = Vec::new();
@@ -238,7 +242,7 @@ impl Hub {
         }
         drop(state);
         let partitions = self.handle.partitions();
-        self.handle.pause(&partitions);
+        drop(self.handle.pause(&partitions));
         for assignment in self.all_assignments() {
             drop(assignment.end());
         }

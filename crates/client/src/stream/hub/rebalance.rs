@@ -74,7 +74,8 @@ impl Hub {
                     let assigned: BTreeSet<&TopicPartition> = partitions.iter().collect();
                     for (partition, position) in found {
                         if assigned.contains(&partition) {
-                            rebalance.seek(&partition, position);
+                            // One that was lost since is not read here.
+                            drop(rebalance.seek(&partition, position));
                         }
                     }
                 }
