@@ -17,7 +17,6 @@ programs are not there are left out, and named.
 import argparse
 import collections
 import faulthandler
-import heapq
 import itertools
 import json
 import os
@@ -27,23 +26,15 @@ import shlex
 import shutil
 import signal
 import sys
-import threading
 import time
 import traceback
 
-from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import (
-    AdminClient,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    NewTopic,
-    ResourceType,
-)
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import NewPartitions
 
 import group_soak_check as checks
-from group_soak_members import Member, now, programs
+from group_run import BEGIN_SECONDS_MAX, METADATA_MS, GroupRun, Load, Watcher
+from group_soak_members import Member, environment, now, programs
 from group_soak_runs import ASSIGNED_BY_SERVER, GROUPS, ORDER, broker_deaths, plan, switches
 from kill import Broker
 from ports import free_address
@@ -63,14 +54,11 @@ SETTINGS = {
 }
 MODE = "thalweg.group.classic.rebalance.mode"
 PUSH = "thalweg.group.heartbeat.push"
-# How long a round's storm lasts, and how often clients look whether topics have grown.
+# How long a round's storm lasts.
 STORM_SECONDS = 24
-METADATA_MS = 1500
 # Partitions of the two topics, and records a second in all of them.
 PARTITIONS = (7, 5)
 RATE = 300
-# How long it may take until a member has its first answer, until all is consumed, and until all is at rest.
-BEGIN_SECONDS_MAX, DRAIN_SECONDS_MAX, REST_SECONDS_MAX = 90, 90, 60
 # What a round has beside members that are killed and so on: round after round of all groups.
 ALSO = ["nothing", "nothing", "broker-dies", "mode-changes"]
 # No rebalance for so long is rest.
@@ -78,106 +66,20 @@ REST_SECONDS = 2.5
 FAULTS_SHOWN = 12
 
 
-class Load:
-    """Writes to all partitions, and knows how many records each has."""
-
-    def __init__(self, bootstrap, topics):
-        self.lock = threading.Lock()
-        self.partitions = [(topic, p) for topic, count in topics.items() for p in range(count)]
-        self.counts = collections.Counter()
-        self.errors = []
-        self.stopping = threading.Event()
-        self.producer = Producer(
-            {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5, "log_level": 0,
-             "topic.metadata.refresh.interval.ms": METADATA_MS}
-        )
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def grow(self, topic, before, count):
-        with self.lock:
-            self.partitions += [(topic, p) for p in range(before, count)]
-
-    def done(self, error, message):
-        if error is not None:
-            self.errors.append(str(error))
-        else:
-            self.counts[f"{message.topic()}-{message.partition()}"] += 1
-
-    def run(self):
-        number = 0
-        start = time.monotonic()
-        while not self.stopping.is_set():
-            with self.lock:
-                topic, partition = self.partitions[number % len(self.partitions)]
-            try:
-                self.producer.produce(topic, b"record %d" % number, partition=partition, on_delivery=self.done)
-            except (KafkaException, BufferError) as error:
-                # A partition that is new to the client.
-                if "UNKNOWN_PARTITION" not in str(error):
-                    self.errors.append(str(error))
-            number += 1
-            self.producer.poll(0)
-            time.sleep(max(0.0, start + number / RATE - time.monotonic()))
-
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(30)
-        check(self.producer.flush(30) == 0, "records are not acknowledged within 30 s")
-        check(not self.errors, f"the load: {self.errors[:3]}")
-
-
-class Watcher:
-    """Reads what the group has committed, again and again."""
-
-    def __init__(self, bootstrap, group, topics):
-        # It joins nothing.
-        self.consumer = Consumer({"bootstrap.servers": bootstrap, "group.id": group, "log_level": 0})
-        self.topics = topics
-        self.seen = []
-        self.error = None
-        self.stopping = threading.Event()
-        self.thread = threading.Thread(target=self.run, daemon=True)
-        self.thread.start()
-
-    def read(self):
-        targets = [TopicPartition(t, p) for t, count in list(self.topics.items()) for p in range(count)]
-        found = self.consumer.committed(targets, timeout=20)
-        return {f"{p.topic}-{p.partition}": max(p.offset, 0) for p in found if p.error is None}
-
-    def run(self):
-        while not self.stopping.wait(0.25):
-            try:
-                self.seen.append((now(), self.read()))
-            except KafkaException as error:
-                self.error = str(error)
-
-    def stop(self):
-        self.stopping.set()
-        self.thread.join(30)
-        return self.read()
-
-
-class Round:
+class Round(GroupRun):
     """One group from its first member to its last."""
 
     def __init__(self, options, mode, name, seed, broker, scratch, commands):
         self.mode, self.name, self.seed = mode, name, seed
         # What is done beside what is done to members.
         self.also = options.also or ALSO[seed // len(ORDER) % len(ALSO)]
-        self.bootstrap = f"{broker.host}:{broker.port}"
+        group = f"{name}-{seed}"
+        topics = {f"{group}-{letter}": count for letter, count in zip("ab", PARTITIONS)}
+        super().__init__(f"{broker.host}:{broker.port}", group, topics, scratch / group, SESSION_MS)
         self.broker = broker
         self.rng = random.Random(f"{seed} {name}")
-        self.scratch = scratch / f"{name}-{seed}"
-        self.scratch.mkdir()
-        self.group = f"{name}-{seed}"
-        self.admin = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 0})
-        self.topics = {f"{name}-{seed}-{letter}": count for letter, count in zip("ab", PARTITIONS)}
-        self.members = []
         self.left_out = []
-        environment = dict(os.environ)
-        if options.node_modules:
-            environment["NODE_PATH"] = options.node_modules
+        variables = environment(options)
         for at, seat in enumerate(GROUPS[name]):
             commit = self.rng.choice(["sync", "async"])
             work_us = self.rng.choice([100, 1000, 4000])
@@ -194,7 +96,7 @@ class Round:
             if seat.is_static:
                 arguments["instance"] = member_name
             self.members.append(
-                Member(member_name, seat.client, commands[seat.client], arguments, environment, self.scratch)
+                Member(member_name, seat.client, commands[seat.client], arguments, variables, self.scratch)
             )
         self.deeds = plan(self.rng, len(self.members), STORM_SECONDS, SESSION_MS / 1000)
         if self.also == "broker-dies":
@@ -204,23 +106,15 @@ class Round:
         self.now_in = mode
         # Heartbeats are held in two rounds of three.
         self.push = options.push == "on" if options.push else random.Random(f"{seed} {name} push").randrange(3) > 0
-        self.log = (self.scratch / "deeds.txt").open("w", encoding="utf-8", buffering=1)
-        self.load = self.watcher = None
         self.grown = []
-        self.faults = []
-
-    def say(self, text):
-        self.log.write(f"{now()} {text}\n")
 
     # ---- the course of it ----
 
     def run(self):
-        new = [NewTopic(name, count, 1) for name, count in self.topics.items()]
-        for future in self.admin.create_topics(new).values():
-            future.result(30)
+        self.create_topics()
         if not self.push:
             self.configure(PUSH, "false")
-        self.load = Load(self.bootstrap, self.topics)
+        self.load = Load(self.bootstrap, self.topics, RATE)
         self.watcher = Watcher(self.bootstrap, self.group, self.topics)
         for member in self.members:
             member.start()
@@ -228,32 +122,11 @@ class Round:
         for member in self.members:
             life = member.life
             eventually(f"{member.label} joins", BEGIN_SECONDS_MAX, lambda m=member, l=life: self.has_begun(m, l))
-        self.storm()
+        self.storm(self.deeds)
         self.settle()
 
-    def has_begun(self, member, life):
-        check(member.is_alive, f"{member.label} ended by itself; see {self.scratch}/{life.name}.err")
-        return life.has("assigned")
-
-    def storm(self):
-        start = time.monotonic()
-        number = itertools.count()
-        agenda = [(deed.at, next(number), lambda d=deed: self.do(d)) for deed in self.deeds]
-        heapq.heapify(agenda)
-        self.later = lambda seconds, act: heapq.heappush(
-            agenda, (time.monotonic() - start + seconds, next(number), act)
-        )
-        while agenda:
-            at, _, act = heapq.heappop(agenda)
-            time.sleep(max(0.0, start + at - time.monotonic()))
-            check(self.broker.process.poll() is None, "the broker ended by itself")
-            act()
-
-    def configure(self, name, value):
-        entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
-        change = ConfigResource(ResourceType.GROUP, self.group, incremental_configs=[entry])
-        for future in self.admin.incremental_alter_configs([change]).values():
-            future.result(30)
+    def check_broker(self):
+        check(self.broker.process.poll() is None, "the broker ended by itself")
 
     def do(self, deed):
         if deed.what == "grow":
@@ -276,34 +149,14 @@ class Round:
             self.say(f"from here on {self.now_in}")
             self.configure(MODE, self.now_in)
             return
-        member = self.members[deed.whom]
-        self.say(f"{deed.what} {member.life.name} {deed.seconds:.1f}")
-        if not member.is_alive:
-            raise AssertionError(f"{member.label} ended by itself; see {self.scratch}/{member.life.name}.err")
-        if deed.what in ("short", "long"):
-            member.pause()
-            self.later(deed.seconds, lambda: self.resume(member))
-        elif deed.what == "kill":
-            member.kill()
-            self.later(deed.seconds, member.start)
-        else:
-            member.tell_to_leave()
-            self.later(deed.seconds, lambda: self.comes_back(member))
-
-    def resume(self, member):
-        self.say(f"resume {member.life.name}")
-        member.resume()
-
-    def comes_back(self, member):
-        member.wait_until_left()
-        member.start()
+        super().do(deed)
 
     def settle(self):
         self.say("settle")
         for member in self.members:
             life = member.life
             eventually(f"{member.label} joins", BEGIN_SECONDS_MAX, lambda m=member, l=life: self.has_begun(m, l))
-        self.at_rest()
+        self.at_rest(self.members, REST_SECONDS)
         self.say("at rest")
         self.load.stop()
         self.drained()
@@ -317,77 +170,13 @@ class Round:
                 self.faults.append(str(error))
         self.say("left")
 
-    def at_rest(self):
-        """Every partition has one owner, and nothing happens any more."""
-        everything = {f"{t}-{p}" for t, count in self.topics.items() for p in range(count)}
-        told = ("assigned", "revoked", "lost")
-
-        def last():
-            return max((e["t"] for m in self.members for e in list(m.life.events) if e["e"] in told), default=0)
-
-        why = [""]
-
-        def rests():
-            for member in self.members:
-                check(member.is_alive, f"{member.label} ended by itself; see {self.scratch}/{member.life.name}.err")
-            if now() - last() < REST_SECONDS * 1e6:
-                why[0] = "somebody was told something"
-                return False
-            owners = collections.Counter(p for m in self.members for p in m.life.owned)
-            missing = sorted(everything - set(owners))
-            twice = sorted(p for p, count in owners.items() if count > 1)
-            why[0] = f"{missing} has no owner, {twice} has two"
-            return not missing and not twice
-
-        try:
-            eventually("the group is at rest", REST_SECONDS_MAX, rests)
-        except AssertionError as error:
-            raise AssertionError(f"{error}: {why[0]}") from None
-
-    def drained(self):
-        behind = {}
-
-        def is_drained():
-            committed = self.watcher.seen[-1][1] if self.watcher.seen else {}
-            behind.clear()
-            behind.update({p: (committed.get(p), n) for p, n in self.load.counts.items() if committed.get(p, 0) < n})
-            return not behind
-
-        try:
-            eventually("all is consumed", DRAIN_SECONDS_MAX, is_drained)
-        except AssertionError as error:
-            owners = {p: [m.label for m in self.members if p in m.life.owned] for p in behind}
-            raise AssertionError(f"{error}: committed and written {behind}, owned by {owners}") from None
-
     # ---- the verdict ----
 
-    def lives(self):
-        return [life for member in self.members for life in member.lives]
-
     def verify(self, complete):
-        session_us = SESSION_MS * 1000
-        faults = self.faults
-        committed = {}
-        if self.watcher is not None:
-            committed = self.watcher.stop()
-            checks.never_backwards(self.watcher.seen, faults)
-        by_partition = collections.defaultdict(list)
-        for life in self.lives():
-            for holding in checks.holdings(life, session_us, faults):
-                by_partition[holding.partition].append(holding)
-                checks.without_gaps(holding, faults)
-            if life.killed is None:
-                faults += [f"{life.name}: {e['line']}" for e in life.events if e["e"] == "garbled"]
-        for partition, held in sorted(by_partition.items()):
-            checks.in_turn(partition, held, faults)
-            checks.acknowledged_in_order(partition, held, faults)
+        faults = super().verify(complete)
         # Clients whose connections end join again.
         if self.mode == "server" and self.name in ASSIGNED_BY_SERVER and self.also == "nothing":
-            checks.untouched(self.lives(), session_us, self.grown, faults)
-        if complete:
-            for partition, count in sorted(self.load.counts.items()):
-                held = by_partition.get(partition, [])
-                checks.everything(partition, held, count, committed.get(partition), faults)
+            checks.untouched(self.lives(), SESSION_MS * 1000, self.grown, faults)
         return faults
 
     def report(self):
@@ -403,19 +192,6 @@ class Round:
             "lives": len(self.lives()), "deeds": len(self.deeds), "left out": self.left_out,
             "turns": {client: dict(sorted(kinds.items())) for client, kinds in sorted(counts.items())},
         }
-
-    def end(self):
-        """Whatever is left of it."""
-        for member in self.members:
-            if member.is_alive:
-                member.signal(signal.SIGCONT)
-            member.kill()
-        if self.load is not None:
-            self.load.stopping.set()
-        if self.watcher is not None:
-            self.watcher.stopping.set()
-        self.log.close()
-
 
 def one_round(options, mode, name, seed, broker, scratch, commands):
     this = Round(options, mode, name, seed, broker, scratch, commands)

@@ -33,11 +33,29 @@ def programs(options, python):
         out["kafkajs"] = ["node", str(HERE.parent / "node" / "group_worker.js")]
     if options.rust_worker:
         out["thalweg"] = [options.rust_worker]
-    for name in ("franz", "sarama"):
-        path = pathlib.Path(options.go_workers or "/nonexistent") / name
-        if path.exists():
-            out[name] = [str(path)]
-    return out
+    return out | go_programs(options, "franz", "sarama")
+
+
+def go_programs(options, *names):
+    folder = pathlib.Path(options.go_workers or "/nonexistent")
+    return {name: [str(folder / name)] for name in names if (folder / name).exists()}
+
+
+def make_programs(options):
+    """The same of makes that have a group of their own (`makes_suite.py`)."""
+    out = {}
+    if options.node_modules:
+        out["platformatic"] = ["node", str(HERE.parent / "node" / "platformatic_worker.js")]
+    if options.makes:
+        folder = pathlib.Path(options.makes)
+        for name, main in (("spring", "Spring"), ("vertx", "VertxClient"), ("pekko", "Pekko")):
+            out[name] = [*JAVA, f"{folder / 'classes'}:{folder / 'jars'}/*", f"thalweg.makes.{main}"]
+    return out | go_programs(options, "kafka_go", "goka")
+
+
+def environment(options):
+    """What the processes of the members find in their environment."""
+    return dict(os.environ, **({"NODE_PATH": options.node_modules} if options.node_modules else {}))
 
 
 @dataclasses.dataclass
@@ -56,16 +74,16 @@ class Life:
     killed: int = None
     told_to_leave: int = None
     ended: int = None
+    # What it owns, and when it was last told of a change of that.
+    owned: frozenset = frozenset()
+    told: int = 0
 
-    @property
-    def owned(self):
-        out = set()
-        for event in list(self.events):
-            if event["e"] == "assigned":
-                out |= set(event["p"])
-            elif event["e"] in ("revoked", "lost"):
-                out -= set(event["p"])
-        return out
+    def add(self, event):
+        if event["e"] == "assigned":
+            self.owned, self.told = self.owned | set(event["p"]), event["t"]
+        elif event["e"] in ("revoked", "lost"):
+            self.owned, self.told = self.owned - set(event["p"]), event["t"]
+        self.events.append(event)
 
     def has(self, what):
         return any(event["e"] == what for event in list(self.events))
@@ -112,10 +130,10 @@ class Member:
             for line in stream:
                 copy.write(line)
                 try:
-                    life.events.append(json.loads(line))
+                    life.add(json.loads(line))
                 except ValueError:
                     # The last words of a process that was killed; anything else is an error of the worker.
-                    life.events.append({"e": "garbled", "t": now(), "line": line.decode(errors="replace")[:200]})
+                    life.add({"e": "garbled", "t": now(), "line": line.decode(errors="replace")[:200]})
         life.ended = now()
 
     @property

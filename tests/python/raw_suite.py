@@ -10,6 +10,7 @@ import socket
 import threading
 import time
 
+import raw_replays  # noqa: F401, registers cases
 from suite import case, check, eventually, main, same
 from wire import (
     Closed,

@@ -40,6 +40,10 @@ def cases_for(name, values):
     return register
 
 
+class Skipped(Exception):
+    """Why a case cannot run on this machine; `tests/cases.txt` says which cases may say that."""
+
+
 class Context:
     """Names of its own, options and the transcript of one case."""
 
@@ -50,6 +54,7 @@ class Context:
         self.target = options.target
         self.pid = options.pid
         self.jars, self.classes, self.scratch = options.jars, options.classes, options.scratch
+        self.options = options
         self._suite = suite
         self._name = name
         self._run = run
@@ -123,6 +128,9 @@ def main(suite, parallel=4):
     parser.add_argument("--jars", metavar="FOLDER", help="Apache Kafka's, for suites that start Java")
     parser.add_argument("--classes", metavar="FOLDER", help="those of tests/java")
     parser.add_argument("--scratch", metavar="FOLDER", help="for what such programs leave behind")
+    parser.add_argument("--node-modules", metavar="FOLDER", help="for suites that start Node")
+    parser.add_argument("--go-workers", metavar="FOLDER", help="programs of tests/go, for suites that start them")
+    parser.add_argument("--makes", metavar="FOLDER", help="classes of tests/java/makes, and their jars")
     options = parser.parse_args()
     faulthandler.enable()
     run = "r" + "".join(random.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(4))
@@ -138,6 +146,8 @@ def main(suite, parallel=4):
             try:
                 function(context)
                 outcome.append(None)
+            except Skipped as reason:
+                outcome.append(reason)
             except BaseException as error:  # the verdict must be printed whatever happened
                 frames = [f for f in traceback.extract_tb(error.__traceback__) if "/tests/" in f.filename]
                 at = f" @{os.path.basename(frames[-1].filename)}:{frames[-1].lineno}" if frames else ""
@@ -149,7 +159,9 @@ def main(suite, parallel=4):
         failure = outcome[0] if outcome else f"no end after {CASE_SECONDS_MAX} s"
         millis = int((time.monotonic() - start) * 1000)
         with _print_lock:
-            if failure is None:
+            if isinstance(failure, Skipped):
+                print(f"skip {suite}.{name} {millis}: {failure}", flush=True)
+            elif failure is None:
                 print(f"pass {suite}.{name} {millis}", flush=True)
             else:
                 print(f"fail {suite}.{name} {millis}: {failure}", flush=True)

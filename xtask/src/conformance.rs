@@ -109,6 +109,8 @@ const OTHERS: [&[&str]; 2] = [
     &["kcat", "confluent", "kafka_python", "answers", "raw"],
     &["streams", "franz", "sarama", "aiokafka", "kafkajs"],
 ];
+/// Makes of clients in groups, under the same broker when the others are done: dozens of processes at once.
+const MAKES: &str = "makes";
 /// Suites that start brokers themselves, after the others.
 const OWN_BROKERS: [&str; 9] = [
     "kill",
@@ -124,7 +126,7 @@ const OWN_BROKERS: [&str; 9] = [
 
 /// Runs the plan and prints a line per case.
 pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
-    let all = [JAVA.as_slice(), &OTHERS.concat(), &OWN_BROKERS].concat();
+    let all = [JAVA.as_slice(), &OTHERS.concat(), &[MAKES], &OWN_BROKERS].concat();
     if let Some(unknown) = plan.suites.iter().find(|name| !all.contains(&name.as_str())) {
         return Err(format!("unknown suite {unknown}; there are {}", all.join(", ")));
     }
@@ -261,7 +263,8 @@ impl Plan {
         match suite {
             // Whatever ran, the broker under the suites must have lived; single suites have none.
             "broker" => {
-                let mut under_it = JAVA.iter().chain(OTHERS.into_iter().flatten());
+                let others = OTHERS.into_iter().flatten();
+                let mut under_it = JAVA.iter().chain(others).chain(&[MAKES]);
                 under_it.any(|name| self.wants(target, name))
             }
             "kill" => {
@@ -307,8 +310,9 @@ fn on_target(
     let wanted = |name: &&str| plan.wants(target, name);
     let java: Vec<&str> = JAVA.into_iter().filter(wanted).collect();
     let others = OTHERS.map(|lane| lane.iter().copied().filter(wanted).collect::<Vec<_>>());
+    let makes = plan.wants(target, MAKES);
     let mut transcript = Transcript::new();
-    if !java.is_empty() || others.iter().any(|lane| !lane.is_empty()) {
+    if !java.is_empty() || others.iter().any(|lane| !lane.is_empty()) || makes {
         let mut broker = Broker::start(tools, plan, target, &scratch.join("data"))?;
         let suite = Suite { tools, plan, target, broker: &broker, scratch, listed, tally };
         std::thread::scope(|scope| {
@@ -319,6 +323,9 @@ fn on_target(
                 scope.spawn(|| lane.iter().for_each(|name| suite.other(name)));
             }
         });
+        if makes {
+            suite.other(MAKES);
+        }
         differences::read(&scratch.join("java.transcript"), &mut transcript);
         for name in others.iter().flatten() {
             differences::read(&scratch.join(format!("{name}.transcript")), &mut transcript);
@@ -441,6 +448,18 @@ impl Suite<'_> {
         if name == "streams" {
             command.arg("--jars").arg(&self.tools.jars).arg("--classes").arg(&self.tools.classes);
             command.arg("--scratch").arg(self.scratch.join(name));
+        }
+        if name == MAKES {
+            command.arg("--scratch").arg(self.scratch.join(name));
+            command.arg("--node-modules").arg(&self.tools.node_modules);
+            command.arg("--makes").arg(&self.tools.makes);
+            match go::lacks(&self.tools.root) {
+                Some(why) => println!("makes: those in Go are left out: {why}"),
+                None => match go::programs(&self.tools.root) {
+                    Ok(folder) => drop(command.arg("--go-workers").arg(folder)),
+                    Err(why) => return record(self.tally, name, Some(&why), self.target),
+                },
+            }
         }
         self.program(command, name);
     }

@@ -71,6 +71,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak transaction-kills    a broker that is killed before, during and after each request of transactions
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
                             rebalance mode for so long [1]; repeats a seed as soak kills does
+  soak makes [MINUTES]      a group of each of six other makes, whose members are scaled, killed, paused and cut
+                            off, in both modes in turn [60]; repeats a seed as soak kills does
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice;
                             NAME is a fault's or a suite's of tests/mutations.toml
@@ -120,6 +122,8 @@ fn main() -> ExitCode {
         ["soak", "transaction-kills"] => transaction_kills(&root),
         ["soak", "mixed"] => mixed(&root, "1"),
         ["soak", "mixed", minutes] => mixed(&root, minutes),
+        ["soak", "makes"] => makes(&root, "60"),
+        ["soak", "makes", minutes] => makes(&root, minutes),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["held-heartbeats", out] => held_heartbeats(&root, out),
@@ -294,6 +298,12 @@ fn mixed(root: &Path, minutes: &str) -> Result<(), String> {
     mixed::run(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
 }
 
+fn makes(root: &Path, minutes: &str) -> Result<(), String> {
+    let minutes = minutes.parse().map_err(|e| format!("soak makes: {e}"))?;
+    let tools = setup::run(root)?;
+    mixed::makes(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+}
+
 fn held_heartbeats(root: &Path, out: &str) -> Result<(), String> {
     let tools = setup::run(root)?;
     mixed::held_heartbeats(&tools, &test::build(&tools)?, out)
@@ -359,6 +369,11 @@ mod tests {
     #[test]
     fn the_checks_of_mixed_groups_notice_what_they_are_for() {
         passes("group_soak_test.py");
+    }
+
+    #[test]
+    fn proxy_cuts_connections_of_one_client() {
+        passes("group_proxy_test.py");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Unmodified clients of many makes in consumer groups: the soak of one group of them
-//! (`tests/python/group_soak.py`), in both modes of `thalweg.group.classic.rebalance.mode`, and what a held
-//! heartbeat does to each of them (`tests/python/held_heartbeats.py`).
+//! (`tests/python/group_soak.py`) and that of one group for each make (`tests/python/makes_soak.py`), in both modes of
+//! `thalweg.group.classic.rebalance.mode`, and what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,6 +12,15 @@ use crate::test;
 /// Runs each mode for so many minutes, and one group of clients at least.
 pub fn run(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<(), String> {
     let mut command = with_clients(tools, binary, "group_soak.py", "target/mixed")?;
+    command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
+    call(command)
+}
+
+/// Has one group of each of the makes that have groups of their own, for so many minutes.
+pub fn makes(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<(), String> {
+    let mut command = script(tools, binary, "makes_soak.py", "target/makes")?;
+    command.arg("--node-modules").arg(&tools.node_modules).arg("--makes").arg(&tools.makes);
+    add_go_programs(tools, &mut command)?;
     command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
     call(command)
 }
@@ -31,21 +40,32 @@ fn with_clients(
     script: &str,
     scratch: &str,
 ) -> Result<Command, String> {
-    let scratch = tools.root.join(scratch);
-    setup::remove(&scratch)?;
-    let mut command = Command::new(&tools.python);
-    command.arg(tools.root.join("tests/python").join(script));
-    command.arg("--binary").arg(binary).arg("--scratch").arg(&scratch);
+    let mut command = self::script(tools, binary, script, scratch)?;
     command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
     command.arg("--node-modules").arg(&tools.node_modules);
     command.arg("--rust-worker").arg(test::build_user_program(tools, "group_worker")?);
+    add_go_programs(tools, &mut command)?;
+    Ok(command)
+}
+
+/// A script that starts the broker's binary, and has a fresh folder.
+fn script(tools: &Tools, binary: &Path, name: &str, scratch: &str) -> Result<Command, String> {
+    let scratch = tools.root.join(scratch);
+    setup::remove(&scratch)?;
+    let mut command = Command::new(&tools.python);
+    command.arg(tools.root.join("tests/python").join(name));
+    command.arg("--binary").arg(binary).arg("--scratch").arg(&scratch);
+    Ok(command)
+}
+
+fn add_go_programs(tools: &Tools, command: &mut Command) -> Result<(), String> {
     match go::lacks(&tools.root) {
-        Some(why) => println!("mixed: franz-go and Sarama are left out: {why}"),
+        Some(why) => println!("clients in Go are left out: {why}"),
         None => {
             command.arg("--go-workers").arg(go::programs(&tools.root)?);
         }
     }
-    Ok(command)
+    Ok(())
 }
 
 fn call(mut command: Command) -> Result<(), String> {

@@ -1,5 +1,5 @@
-//! What the tests need and Cargo does not bring: Debian packages, Kafka's jars, Python wheels,
-//! Node packages.
+//! What the tests need and Cargo does not bring: Debian packages, jars of Kafka and of other makes, Python wheels,
+//! Node packages. Go fetches its modules itself (`go`).
 //!
 //! Everything but the packages lands in `.cache/` inside the checkout. Each part carries a stamp of
 //! what it was made from, so that a second call costs nothing. Only package managers' own names are
@@ -35,12 +35,14 @@ pub struct Tools {
     pub python: PathBuf,
     /// Folder with the Node client libraries.
     pub node_modules: PathBuf,
+    /// Folder with the jars of makes that bring a Java client of their own, and with the programs on them.
+    pub makes: PathBuf,
     /// The program `cargo-nextest`.
     pub nextest: PathBuf,
 }
 
 /// A Debian package and how to tell that what it brings is there.
-const PACKAGES: [(&str, &[&str]); 8] = [
+const PACKAGES: [(&str, &[&str]); 9] = [
     ("kcat", &["kcat", "-V"]),
     ("build-essential", &["make", "--version"]),
     ("python3", &["python3", "--version"]),
@@ -49,6 +51,8 @@ const PACKAGES: [(&str, &[&str]); 8] = [
     ("maven", &["mvn", "--version"]),
     ("nodejs", &["node", "--version"]),
     ("npm", &["npm", "--version"]),
+    // Any Go will do that is installed; `go::lacks` says which version the modules need.
+    ("golang-go", &["go", "version"]),
 ];
 
 /// Those that Kafka needs.
@@ -63,9 +67,10 @@ pub fn run(root: &Path) -> Result<Tools, String> {
     }
     let python = wheels(root)?;
     let node_modules = node_modules(root)?;
-    let classes = classes(root, &jars)?;
+    let classes = classes(root, "tests/java/src", &root.join(".cache/classes"), &jars)?;
+    let makes = makes(root)?;
     let nextest = nextest(root)?;
-    Ok(Tools { root: root.to_path_buf(), jars, classes, python, node_modules, nextest })
+    Ok(Tools { root: root.to_path_buf(), jars, classes, python, node_modules, makes, nextest })
 }
 
 /// Runs a command to its end; an error names it and its exit code.
@@ -207,14 +212,31 @@ pub fn cargo_environment(command: &mut Command, root: &Path, jars: &Path) {
     command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env(JARS, jars);
 }
 
-fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {
-    let classes = root.join(".cache/classes");
+/// Makes that bring a Java client of their own, in versions of their own: beside Kafka's jars, not among them.
+fn makes(root: &Path) -> Result<PathBuf, String> {
+    let base = root.join(".cache/makes");
+    let jars = base.join("jars");
+    let pom = root.join("tests/java/makes/pom.xml");
+    once(&jars, &[&pom], || {
+        println!("setup: jars of other makes of clients");
+        remove(&jars)?;
+        let out = format!("-DoutputDirectory={}", jars.display());
+        let copy = ["dependency:copy-dependencies", &out, "-DincludeScope=runtime"];
+        let pom = pom.display().to_string();
+        call(root, "mvn", &[&["-q", "-B", "-f", &pom], &copy[..]].concat())
+    })?;
+    classes(root, "tests/java/makes/src", &base.join("classes"), &jars)?;
+    Ok(base)
+}
+
+/// Compiles the sources below a folder of the checkout.
+fn classes(root: &Path, from: &str, classes: &Path, jars: &Path) -> Result<PathBuf, String> {
     let mut sources = Vec::new();
-    files(&root.join("tests/java/src"), "java", &mut sources)?;
+    files(&root.join(from), "java", &mut sources)?;
     let names: Vec<&PathBuf> = sources.iter().collect();
-    once(&classes, &names, || {
-        println!("setup: Java suites");
-        remove(&classes)?;
+    once(classes, &names, || {
+        println!("setup: Java programs of {from}");
+        remove(classes)?;
         let mut args = vec!["-nowarn".to_string(), "-Xlint:-deprecation".to_string()];
         // Java 17 goes by the locale, and a fresh machine may have none.
         args.extend(["-encoding".into(), "UTF-8".into()]);
@@ -223,7 +245,7 @@ fn classes(root: &Path, jars: &Path) -> Result<PathBuf, String> {
         args.extend(sources.iter().map(|path| path.display().to_string()));
         call(root, "javac", &args)
     })?;
-    Ok(classes)
+    Ok(classes.to_path_buf())
 }
 
 /// Does the work unless the folder's stamp says that it was done from the same files.
