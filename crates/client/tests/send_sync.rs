@@ -287,11 +287,14 @@ fn streams(control: Control, restarts: RestartControl, offset: CommittableOffset
     let done = || std::future::ready(());
     send(control.drain_and_shutdown(done(), Duration::ZERO));
     send(control.drain_when(done(), done(), Duration::ZERO));
+    let task = || tokio::spawn(async { Ok::<(), thalweg::Error>(()) });
+    send(control.run_until(done(), task(), Duration::ZERO));
     send(control.shutdown(Duration::ZERO));
     send(control.is_shutdown());
     send(control.commit());
     send(restarts.drain_and_shutdown(done(), Duration::ZERO));
     send(restarts.drain_when(done(), done(), Duration::ZERO));
+    send(restarts.run_until(done(), task(), Duration::ZERO));
     send(restarts.shutdown(Duration::ZERO));
     send(control.clone().draining(done()).drain_and_shutdown(Duration::ZERO));
     send(CommittableOffsetBatch::from(offset.clone()).commit());
