@@ -379,8 +379,9 @@ impl Task {
             }
         };
         for (partition, offset) in self.output.unwritten() {
-            consumer.pause([partition]);
-            consumer.seek(partition, Position::at(offset));
+            // A partition that is not assigned any more is nothing to set back.
+            drop(consumer.pause([partition]));
+            drop(consumer.seek(partition, Position::at(offset)));
         }
         written
     }
