@@ -104,7 +104,11 @@ async fn password_of(args: &SetArgs) -> Result<(Arc<str>, GivenUp), CliError> {
             let line = File::open(path).map(BufReader::new).and_then(password::first_line);
             // The path is not shown: it may be a password that was given in place of a file.
             let line = line.map_err(|error| {
-                CliError::Usage(format!("the file of --password-file cannot be used: {error}"))
+                let text = format!("the file of --password-file cannot be used: {error}");
+                match error.kind() {
+                    std::io::ErrorKind::NotFound => CliError::NotFound(text),
+                    _ => CliError::Usage(text),
+                }
             })?;
             (line, Box::pin(pending()))
         }

@@ -11,6 +11,7 @@ use super::{GroupShard, GroupTimer};
 use crate::GroupRecord;
 use crate::assignor::MemberAssignment;
 use crate::classic::ClassicGroup;
+use crate::classic::ClassicGroupState;
 use crate::consumer::{ConsumerGroupRecord, ConsumerMember};
 use crate::hosted::{is_built_in, is_hosted, is_server_mode};
 use crate::subscription::CONSUMER_PROTOCOL_TYPE;
@@ -165,7 +166,14 @@ impl GroupShard {
                 }
                 _ => match group.unhostable() {
                     Some(reason) => reason.to_owned(),
-                    None => "its members have not joined again since that was set".to_owned(),
+                    None if group.members().len() < 2 => {
+                        "the coordinator assigns it when it has two members".to_owned()
+                    }
+                    None if !group.is(ClassicGroupState::Stable) => {
+                        "its members assign this round; the coordinator assigns it from then on"
+                            .to_owned()
+                    }
+                    None => "the coordinator takes it over with the next heartbeat".to_owned(),
                 },
             },
         };
