@@ -208,8 +208,11 @@ async fn fetch_of_a_lagging_reader_does_not_wait_for_bytes() {
         while (count - offset) * LOADS[load].batch_kib as i64 > 1024 {
             let shape = Shape { load, offset, ..SHAPE };
             let answer = client.connection.send(&request(&shape, topics[load], 0)).await.unwrap();
-            let records = answer.responses[0].partitions[0].records.as_deref().unwrap();
-            offset += batches(records).0;
+            let partition = &answer.responses[0].partitions[0];
+            assert_eq!(partition.error_code, ErrorCode::NONE, "load {load}, offset {offset}");
+            let read = batches(partition.records.as_deref().unwrap_or_default()).0;
+            assert!(read > 0, "load {load}, offset {offset}: nothing was read");
+            offset += read;
             fetches += 1;
         }
     }
