@@ -96,7 +96,7 @@ async fn run(name: &str) -> Result<(), Box<dyn Error>> {
         "guide_rebalances_1" => {
             let mut consumer = consumer("listener").await?;
             consumer.unsubscribe().await?;
-            consumer.set_listener(guide_rebalances_1::CommitWhenRevoked);
+            consumer.set_listener(guide_rebalances_1::CommitWhenRevoked)?;
             consumer.subscribe(["orders"])?;
             consumer.poll(500).await?;
             consumer.close(Duration::from_secs(10)).await?;
