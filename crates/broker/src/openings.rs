@@ -33,6 +33,11 @@ pub(crate) type Indexes = BTreeMap<Uuid, BTreeMap<i32, bool>>;
 /// What opening a log came to.
 type Opened = Result<Arc<Log>, CreateError>;
 
+/// Whether it failed for lack of descriptors or memory.
+fn is_retriable(opened: &Opened) -> bool {
+    matches!(opened, Err(CreateError::Storage(failure)) if failure.is_retriable)
+}
+
 /// The partitions that wait for their logs.
 #[derive(Debug, Default)]
 pub(crate) struct Openings {
@@ -112,15 +117,15 @@ impl Broker {
     /// Opens a partition's log, or makes it. One that lacks descriptors or memory waits again after a while.
     pub(crate) fn open_log(&self, request: &CreateRequest<'_>) -> Opened {
         let opened = self.logs.create(request, self.clock.wall_ms());
-        if let Err(CreateError::Storage(failure)) = &opened
-            && failure.is_retriable
-        {
-            let mut unopened = self.unopened.lock();
-            unopened.entry(request.topic_id).or_default().insert(request.partition, request.is_new);
-            drop(unopened);
-            self.unopened_added.notify_one();
+        if is_retriable(&opened) {
+            self.open_later(request.topic_id, request.partition, request.is_new);
         }
         opened
+    }
+
+    fn open_later(&self, topic: Uuid, index: i32, is_new: bool) {
+        self.unopened.lock().entry(topic).or_default().insert(index, is_new);
+        self.unopened_added.notify_one();
     }
 
     /// Opens the logs of some partitions that wait for them; says whether there were any. On a thread that may wait.
@@ -140,7 +145,13 @@ impl Broker {
                 continue;
             };
             for (&index, &is_new) in indexes {
-                let dir = topic.partitions.get(&index).and_then(|it| it.directory(self.node_id));
+                let partition = topic.partitions.get(&index);
+                let Some(partition) = partition.filter(|it| it.replicas.contains(&self.node_id))
+                else {
+                    self.openings.remove([(*id, index)]);
+                    continue;
+                };
+                let dir = partition.directory(self.node_id);
                 let request = CreateRequest {
                     dir: dir.filter(|id| !id.is_reserved()),
                     is_new,
@@ -151,7 +162,8 @@ impl Broker {
                     return false;
                 }
                 if self.openings.is_waiting(*id, index) {
-                    opened.insert((*id, index), self.open_log(&request));
+                    let log = self.logs.create(&request, self.clock.wall_ms());
+                    opened.insert((*id, index), log);
                 }
             }
         }
@@ -172,6 +184,9 @@ impl Broker {
                 })
         });
         let done: Vec<(Uuid, i32)> = opened.keys().copied().collect();
+        let is_new = |(id, index): &(Uuid, i32)| due.get(id)?.get(index).copied();
+        let failed = opened.iter().filter(|(_, opened)| is_retriable(opened));
+        let failed: Vec<_> = failed.filter_map(|(at, _)| Some((*at, is_new(at)?))).collect();
         let mut table = TopicTable::clone(&self.topics.load());
         for id in due.keys() {
             let Some(topic) = image.topics.by_id(*id) else { continue };
@@ -181,6 +196,10 @@ impl Broker {
         self.topics.store(Arc::new(table));
         self.begin_opened(&image, due);
         self.openings.remove(done);
+        // Now, because they waited here until now: noted again before, they would be taken out with the others.
+        for ((id, index), is_new) in failed {
+            self.open_later(id, index, is_new);
+        }
     }
 
     /// Begins what a broker does with partitions: to lead, to follow, to coordinate.

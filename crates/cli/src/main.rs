@@ -95,7 +95,7 @@ fn main() -> ExitCode {
     let parsed = parsed.and_then(|matches| Cli::from_arg_matches(&matches));
     let parsed = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => usage::without_secrets(error).exit(),
+        Err(error) => usage::without_secrets(error.format(&mut command())).exit(),
     };
     match parsed.command {
         #[cfg(feature = "serve")]

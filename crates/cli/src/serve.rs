@@ -190,8 +190,8 @@ async fn serve(args: ServeArgs, config: BrokerConfig, log_levels: Arc<dyn LogLev
     }
     let clean = tokio::select! {
         stopped = tokio::time::timeout(STOP_TIMEOUT, broker.shut_down()) => stopped.is_ok(),
-        // A second signal means now.
-        () = signals.recv() => false,
+        // A second signal means now, but for SIGHUP: a terminal that goes away sends two, the shell's and the kernel's.
+        () = signals.insist() => false,
     };
     if !clean {
         tracing::warn!("stopped before everything was on the disk; the next start checks the logs");
@@ -233,6 +233,14 @@ impl StopSignals {
             _ = self.terminate.recv() => {}
             _ = self.interrupt.recv() => {}
             _ = hangup => {}
+        }
+    }
+
+    /// Waits for one that somebody sends on purpose.
+    async fn insist(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
         }
     }
 }

@@ -63,7 +63,7 @@ const SHAPE: Shape = Shape {
     is_enough: true,
 };
 
-const SHAPES: [Shape; 14] = [
+const SHAPES: [Shape; 15] = [
     Shape { name: "the partition's limit", ..SHAPE },
     Shape { name: "the request's limit", max: MIB, partition_max: 10 * MIB, ..SHAPE },
     Shape { name: "both limits", max: MIB, ..SHAPE },
@@ -75,6 +75,13 @@ const SHAPES: [Shape; 14] = [
         max: MIB / 2,
         partition_max: MIB / 2,
         min: MIB / 2,
+        ..SHAPE
+    },
+    Shape {
+        name: "a batch of more than the partition's limit",
+        load: 1,
+        partition_max: 256 * KIB,
+        min: 512 * KIB,
         ..SHAPE
     },
     Shape {
@@ -187,7 +194,12 @@ async fn waits(client: &Client, request: &FetchRequest, is_whole: bool) -> bool 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fetch_of_a_lagging_reader_does_not_wait_for_bytes() {
-    let broker = TestBroker::builder().config("fetch.max.bytes", BROKER_MAX).start().await;
+    let broker = TestBroker::builder()
+        .config("fetch.max.bytes", BROKER_MAX)
+        // Its records are of 1970.
+        .config("log.retention.ms", -1)
+        .start()
+        .await;
     let client = connect(&broker).await;
     let topics = load(&client).await;
     for shape in &SHAPES {
@@ -248,7 +260,7 @@ async fn fetch_that_waits_ends_when_the_minimum_is_there() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kafka_waits_for_the_same_fetches() {
     let Some(kafka) = Kafka::builder() else { return };
-    let kafka = kafka.config("fetch.max.bytes", BROKER_MAX).start();
+    let kafka = kafka.config("fetch.max.bytes", BROKER_MAX).config("log.retention.ms", -1).start();
     let client = connect_to(&kafka.bootstrap(Kafka::INTERNAL)).await;
     let topics = load(&client).await;
     for shape in &SHAPES {

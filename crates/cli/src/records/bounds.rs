@@ -95,10 +95,12 @@ pub async fn offsets(
     })
 }
 
-/// Moves offsets that a log does not have to the nearest one that it has; says which.
+/// Moves offsets that a log does not have to the nearest one that it has; says which. Of a consumer that reads what
+/// `is_committed` the end that is known is that of committed records, behind which the log may go on.
 pub async fn clamp(
     consumer: &Consumer,
     offsets: &mut HashMap<TopicPartition, i64>,
+    is_committed: bool,
 ) -> Result<Vec<String>, CliError> {
     let mut partitions: Vec<TopicPartition> = offsets.keys().cloned().collect();
     partitions.sort_unstable();
@@ -107,6 +109,7 @@ pub async fn clamp(
     let mut moved = Vec::new();
     for (partition, begin) in begins {
         let end = ends.get(&partition).copied().unwrap_or(begin).max(begin);
+        let end = if is_committed { i64::MAX } else { end };
         let Some(offset) = offsets.get_mut(&partition) else { continue };
         let nearest = (*offset).clamp(begin, end);
         if nearest != *offset {

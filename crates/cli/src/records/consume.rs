@@ -161,6 +161,12 @@ struct Task {
 }
 
 /// Says that reading does not go on where it was to; with --strict-offsets that is the end.
+/// Has a partition committed at `offset`, and read no further. One that is not assigned any more is left alone.
+fn set_back(consumer: &Consumer, partition: &TopicPartition, offset: i64) {
+    drop(consumer.pause([partition]));
+    drop(consumer.seek(partition, Position::at(offset)));
+}
+
 fn tell(reset: &str, args: &ConsumeArgs) -> Result<(), CliError> {
     if args.strict_offsets {
         return Err(CliError::Failed(format!("{reset} (--strict-offsets)")));
@@ -254,7 +260,10 @@ async fn consume(args: &ConsumeArgs) -> Result<(), CliError> {
             let mut begins = bounds::offsets(&consumer, &partitions, place).await?;
             // What is set decides, else the nearest offset that the log has.
             if matches!(place, Place::Offset(_)) && config.properties.filled(RESET).is_none() {
-                for moved in bounds::clamp(&consumer, &mut begins).await? {
+                let isolation = args.isolation.as_deref().or(args.client.property(ISOLATION));
+                let is_committed =
+                    isolation.is_some_and(|level| level.eq_ignore_ascii_case("read_committed"));
+                for moved in bounds::clamp(&consumer, &mut begins, is_committed).await? {
                     tell(&moved, args)?;
                 }
             }
@@ -334,7 +343,18 @@ impl Task {
                     () = &mut stopped => return Ok(Ended::Stopped),
                 };
             }
-            self.look_at_resets(consumer, args)?;
+            if let Err(error) = self.look_at_resets(consumer, args) {
+                // The group reads these records again, and a reset partition is where it was.
+                for (partition, mut records) in records.by_partition() {
+                    if let Some(first) = records.next() {
+                        set_back(consumer, partition, first.offset());
+                    }
+                }
+                for reset in consumer.why().position_resets {
+                    set_back(consumer, &reset.partition, reset.from);
+                }
+                return Err(error);
+            }
             self.take(&records, consumer);
             progress.update(self.records, self.bytes, self.records);
         }
@@ -379,9 +399,7 @@ impl Task {
             }
         };
         for (partition, offset) in self.output.unwritten() {
-            // A partition that is not assigned any more is nothing to set back.
-            drop(consumer.pause([partition]));
-            drop(consumer.seek(partition, Position::at(offset)));
+            set_back(consumer, partition, offset);
         }
         written
     }

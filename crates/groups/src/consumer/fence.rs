@@ -124,7 +124,10 @@ impl Step<'_, '_> {
     /// A member has not been heard of, or has not done in time what it was asked to.
     pub(crate) fn fence_overdue(&mut self, member_id: &str) -> Result<Option<Downgrade>, Refused> {
         match self.group.member(member_id).cloned() {
-            Some(member) => self.fence(&[member]),
+            Some(member) => {
+                self.live().pending.remove(member_id);
+                self.fence(&[member])
+            }
             None => {
                 self.live().pending.remove(member_id);
                 Ok(None)

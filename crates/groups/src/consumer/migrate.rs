@@ -238,6 +238,10 @@ pub(crate) fn upgraded(
     Ok((group, records))
 }
 
+/// Why a group is not taken over that the coordinator may take over when it has heard of more topics.
+pub(crate) const UNKNOWN_TOPIC: &str =
+    "a member is assigned a topic that the coordinator does not know yet";
+
 /// Refuses partitions of a topic that a leader assigned to a member if another member has one of them, too,
 /// or the member does not subscribe to the topic. A leader that does so has an assignor of its own under the
 /// name of a built-in one.
@@ -253,7 +257,7 @@ fn check_assigned(
     if partitions.iter().any(|partition| *partition < 0) {
         return Err("a member is assigned a partition below 0");
     }
-    let Some(topic) = topic else { return Ok(()) };
+    let Some(topic) = topic else { return Err(UNKNOWN_TOPIC) };
     if partitions.iter().all(|partition| named.insert((topic, *partition))) {
         Ok(())
     } else {

@@ -45,7 +45,9 @@ pub(crate) use describe::{describe_unknown, list};
 pub(crate) use fence::{RETRY_MS, not_a_consumer_group};
 pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
 pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
-pub(crate) use migrate::{Downgrade, assigned_bytes, may_upgrade, read_assignment, upgraded};
+pub(crate) use migrate::{
+    Downgrade, UNKNOWN_TOPIC, assigned_bytes, may_upgrade, read_assignment, upgraded,
+};
 pub use regexes::{RegexJob, RegexesResolved};
 pub(crate) use step::{Cx, Step};
 pub(crate) use subscription::TopicHashes;
@@ -89,8 +91,10 @@ pub(crate) struct Live {
     pub(crate) too_large_for_barrier: Option<usize>,
     /// Ids given out to classic members that have not come back with them.
     pub(crate) pending: BTreeSet<Arc<str>>,
-    /// The coordinator took the group over with an assignment that leaves partitions out: the epoch, and the leader.
-    pub(crate) left_out: Option<(i32, Arc<str>)>,
+    /// The group's assignment leaves partitions out: the epoch, and the leader that assigned so, if it is known.
+    pub(crate) left_out: Option<(i32, Option<Arc<str>>)>,
+    /// Whether that is so has been looked at since the group was loaded.
+    pub(crate) knows_left_out: bool,
 }
 
 /// Tells the jobs of a shard apart. What a job found counts only while its group still waits for it.
@@ -112,12 +116,6 @@ impl LiveGroups {
     /// Whether the coordinator has assigned a group since its partition was loaded.
     pub(crate) fn was_hosted(&self, group: &str) -> bool {
         self.groups.get(group).is_some_and(|live| live.was_hosted)
-    }
-
-    /// The epoch in which the coordinator took a group over whose assignment leaves partitions out, and the leader that
-    /// assigned so.
-    pub(crate) fn left_out(&self, group: &str) -> Option<&(i32, Arc<str>)> {
-        self.groups.get(group)?.left_out.as_ref()
     }
 
     /// Whether a group may fit the record of a classic one with so many members, as far as is known. To find that

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{ConsumerProtocolSubscription, JoinGroupRequest};
 
-use super::{Newcomer, is_built_in, offer_of, stored_assignor};
+use super::{Newcomer, is_built_in, leaves_out, offer_of, stored_assignor};
 use crate::RequestContext;
 use crate::classic::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, new_member_id};
 use crate::consumer::{ConsumerMember, Joined, Refused, Step, classic_metadata, subscription_of};
@@ -167,9 +167,8 @@ impl Step<'_, '_> {
         }
         let newcomer = Newcomer::new(&updated, request, found.group_epoch, protocol);
         if is_newcomer && self.has_to_wait(&newcomer, &updated, epoch) {
-            // It sends nothing before it is answered.
-            let timeout_ms = self.cx.config.new_member_join_timeout_ms;
-            self.schedule_session(&updated.id, i32::try_from(timeout_ms).unwrap_or(i32::MAX));
+            let timeout_ms = self.newcomer_timeout_ms(&newcomer);
+            self.schedule_session(&updated.id, timeout_ms);
             return Ok(Entry::Waits(newcomer));
         }
         Ok(Entry::Joined(Box::new(self.joined(&updated, &newcomer))))
@@ -178,9 +177,18 @@ impl Step<'_, '_> {
     /// Whether partitions are to be assigned that the leader left out before the coordinator took the group over.
     /// That is done where a classic group would have a round: its leader, which watches the topics, rejoins, or a
     /// member says something else than before, as a cooperative one does that has given partitions up.
-    fn starts_round_for_left_out(&self, member_id: &str, says_otherwise: bool) -> bool {
-        let Some((epoch, leader)) = self.cx.live.left_out(self.id) else { return false };
-        *epoch == self.group.epochs().group && (says_otherwise || **leader == *member_id)
+    fn starts_round_for_left_out(&mut self, member_id: &str, says_otherwise: bool) -> bool {
+        let epochs = *self.group.epochs();
+        if !self.live().knows_left_out && epochs.assignment == epochs.group {
+            // The group was loaded: its leader is not known.
+            let is_left_out = leaves_out(self.group, self.cx.image);
+            let live = self.live();
+            live.knows_left_out = true;
+            live.left_out = is_left_out.then_some((epochs.group, None));
+        }
+        let Some((epoch, leader)) = &self.live().left_out else { return false };
+        let is_leader = leader.as_ref().is_none_or(|leader| **leader == *member_id);
+        *epoch == epochs.group && (says_otherwise || is_leader)
     }
 }
 

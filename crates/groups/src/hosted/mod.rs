@@ -37,6 +37,7 @@ mod newcomer;
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
 use crate::assignor::{Assignor, StickyAssignor, StickyRangeAssignor};
@@ -135,6 +136,13 @@ pub(crate) fn is_hostable(group: &ConsumerGroup) -> bool {
 /// Whether the coordinator assigns this group's classic members.
 pub(crate) fn is_hosted(group: &ConsumerGroup, config: &GroupConfig, id: &str) -> bool {
     is_server_mode(config, id) && is_hostable(group)
+}
+
+/// Whether the members' targets leave partitions of their topics out.
+pub(crate) fn leaves_out(group: &ConsumerGroup, image: &MetadataImage) -> bool {
+    let topics = group.topics().keys().filter_map(|name| image.topics.by_name(name));
+    let partitions: usize = topics.map(|topic| topic.partitions.len()).sum();
+    group.targets().values().map(|target| target.len()).sum::<usize>() < partitions
 }
 
 fn offer_of(protocols: &[JoinGroupRequestProtocol]) -> Offer {

@@ -9,10 +9,11 @@
 //! The wait ends. Members that hold the partitions are told to rejoin by their next heartbeat, and are taken out
 //! if they have not rejoined when their rebalance timeout is over, or when their session is.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
+use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::consumer::{ConsumerMember, HostedJoin, Joined, MemberState, Refused, Step};
 use crate::request::join_error;
@@ -44,6 +45,11 @@ pub(crate) enum Admission {
 }
 
 impl Newcomer {
+    /// Epochs of the group above this one were taken back.
+    pub(crate) fn reverted_to(&mut self, group_epoch: i32) {
+        self.group_epoch = self.group_epoch.min(group_epoch);
+    }
+
     pub(crate) fn new(
         member: &ConsumerMember,
         request: &JoinGroupRequest,
@@ -62,6 +68,14 @@ impl Newcomer {
 }
 
 impl Step<'_, '_> {
+    /// How long a newcomer may wait. It sends nothing before it is answered, and holders have their rebalance timeouts from
+    /// when they are told, which they are within a session.
+    pub(super) fn newcomer_timeout_ms(&self, newcomer: &Newcomer) -> i32 {
+        let kafkas = i32::try_from(self.cx.config.new_member_join_timeout_ms).unwrap_or(i32::MAX);
+        let of_holders = newcomer.rebalance_timeout_ms.saturating_add(newcomer.session_timeout_ms);
+        kafkas.max(of_holders)
+    }
+
     /// Whether a newcomer has to wait, in the step that has brought it to `member` with a target of `epoch`.
     pub(super) fn has_to_wait(
         &self,
@@ -72,24 +86,51 @@ impl Step<'_, '_> {
         epoch < newcomer.group_epoch || member.state != MemberState::Stable
     }
 
-    /// Looks again at a newcomer that waits: gives it what is free of its target by now.
-    pub(crate) fn admit(&mut self, newcomer: &Newcomer) -> Result<Admission, Refused> {
+    /// Looks again at a newcomer that waits: gives it what is free of its target by now. What was `granted` before in the
+    /// same outcome is not free, though no record says so yet.
+    pub(crate) fn admit(
+        &mut self,
+        newcomer: &Newcomer,
+        granted: &mut HashSet<(Uuid, i32)>,
+    ) -> Result<Admission, Refused> {
         let Some(member) = self.group.member(&newcomer.member).cloned() else {
             self.live().pending.remove(&newcomer.member);
             return Ok(Admission::Gone(self.farewell(newcomer)));
         };
         let epoch = self.group.epochs().assignment;
         let is_hosted = self.is_hosted();
-        let mut member = ConsumerMember::clone(&member);
+        if is_hosted && epoch < self.group.epochs().group {
+            // Where all members are newcomers that wait, no heartbeat asks for it.
+            self.look_after_target();
+        }
+        let mut next = ConsumerMember::clone(&member);
         if epoch >= newcomer.group_epoch {
             let target = self.last_target(&member);
+            let before = self.records.len();
             // It has not been told of any partition, so what goes to others now it has given up.
-            member = self.reconcile(member, epoch, &target, false, Some(&[]))?;
+            next = self.reconcile(next, epoch, &target, false, Some(&[]))?;
+            let gained: Vec<(Uuid, i32)> = next
+                .assigned
+                .iter()
+                .map(|owned| (owned.topic_id, owned.partition))
+                .filter(|(topic_id, partition)| !member.assigned.contains(*topic_id, *partition))
+                .collect();
+            if gained.iter().any(|partition| granted.contains(partition)) {
+                self.records.truncate(before);
+                return Ok(Admission::Waits);
+            }
+            granted.extend(gained);
         }
+        let member = next;
         if is_hosted && self.has_to_wait(newcomer, &member, epoch) {
             return Ok(Admission::Waits);
         }
-        Ok(Admission::Joined(Box::new(self.joined(&member, newcomer))))
+        let mut joined = self.joined(&member, newcomer);
+        // The vote may have changed while it waited.
+        if let Some(voted) = self.voted().filter(|_| is_hosted) {
+            joined.response.protocol_name = Some(voted.to_owned());
+        }
+        Ok(Admission::Joined(Box::new(joined)))
     }
 
     /// The answer to a member that has joined, and what follows when it is committed.

@@ -14,18 +14,20 @@ use crate::consumer::check_fetch;
 use crate::logged::{CommittedOffset, GroupEntry, Logged};
 use crate::request::{no_offset, offset_fetch_error};
 
-/// From committed state. The member and its epoch count unless the group is `classic` to its members:
-/// Kafka's classic groups look at neither.
+/// From committed state. The member and its epoch count unless the group `is_classic` to its members: Kafka's classic
+/// groups look at neither. That is asked only where it matters, because it may be a look at all members.
 pub(crate) fn fetch_committed(
     logged: &Logged,
     request: &OffsetFetchRequestGroup,
     api_version: i16,
-    classic: bool,
+    is_classic: impl FnOnce() -> bool,
 ) -> OffsetFetchResponseGroup {
     let group = logged.committed_group(&request.group_id);
-    if matches!(group, Some(GroupEntry::Consumer)) && !classic {
+    if matches!(group, Some(GroupEntry::Consumer)) {
         let find = |member: &str| logged.committed_member(&request.group_id, member);
-        if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find) {
+        if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find)
+            && !is_classic()
+        {
             return offset_fetch_error(request, error, api_version);
         }
     }
@@ -43,17 +45,19 @@ pub(crate) fn fetch_committed(
 }
 
 /// From everything written; the answer must wait until that is committed. Partitions that a
-/// transaction in progress commits are UNSTABLE_OFFSET_COMMIT. `classic` as in [`fetch_committed`].
+/// transaction in progress commits are UNSTABLE_OFFSET_COMMIT. `is_classic` as in [`fetch_committed`].
 pub(crate) fn fetch_stable(
     logged: &Logged,
     request: &OffsetFetchRequestGroup,
     api_version: i16,
-    classic: bool,
+    is_classic: impl FnOnce() -> bool,
 ) -> OffsetFetchResponseGroup {
     let group = request.group_id.as_str();
-    if let Some(members) = logged.consumer_group(group).filter(|_| !classic) {
+    if let Some(members) = logged.consumer_group(group) {
         let find = |member: &str| members.member(member).map(|member| &**member);
-        if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find) {
+        if let Err(error) = check_fetch(request.member_id.as_deref(), request.member_epoch, find)
+            && !is_classic()
+        {
             return offset_fetch_error(request, error, api_version);
         }
     }

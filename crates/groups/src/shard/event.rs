@@ -8,7 +8,9 @@ use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::Uuid;
 
 use super::{GroupShard, GroupTimer, Out};
-use crate::consumer::{RETRY_MS, RegexJob, RegexesResolved, TargetComputed, TargetJob};
+use crate::consumer::{
+    RETRY_MS, RegexJob, RegexesResolved, TargetComputed, TargetJob, UNKNOWN_TOPIC,
+};
 use crate::hosted::is_hosted;
 use crate::offsets::delete_topics;
 use crate::{ConnectionId, GroupConfig};
@@ -96,6 +98,11 @@ impl GroupShard {
         let brings_topics = changes.is_some_and(|changes| !changes.created_topics.is_empty());
         if self.hashes.last_new_topics.is_none() || brings_topics {
             self.hashes.last_new_topics = Some(version);
+        }
+        if brings_topics {
+            for group in self.live.values_mut() {
+                group.unhostable.take_if(|(_, why)| why.contains(UNKNOWN_TOPIC));
+            }
         }
         let Some(changes) = changes else {
             self.hashes.forget_all();

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thalweg_coordinator::{Now, Reply, Token};
-use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{HeartbeatRequest, HeartbeatResponse, JoinGroupRequest};
@@ -16,7 +15,8 @@ use crate::classic::{
 };
 use crate::consumer::{ConsumerGroup, LiveGroups, Refused, Step, upgraded};
 use crate::hosted::{
-    Entry, describe, is_built_in, is_hostable, is_server_mode, protocol, stored_assignor,
+    Entry, describe, is_built_in, is_hostable, is_server_mode, leaves_out, protocol,
+    stored_assignor,
 };
 use crate::{ClassicGroup, GroupConfig, GroupResponse, GroupTimer, RequestContext};
 
@@ -116,8 +116,10 @@ impl GroupShard {
         };
         expect(&mut self.consumers, classic, &self.config, out);
         self.rebalances.converts(classic);
-        let left_out = left_out(classic, &group, &self.image);
-        self.consumers.of(&id).left_out = left_out;
+        let left_out = leaves_out(&group, &self.image);
+        let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
+        let live = self.consumers.of(&id);
+        (live.left_out, live.knows_left_out) = (left_out, true);
         let result = self.with_new_consumer_group(&id, &group, records, now, out, run).ok()?;
         start_classic_sessions(&id, &group, out);
         await_syncs(&id, &group, &unsynced, out);
@@ -173,8 +175,10 @@ impl GroupShard {
         let classic = self.live.get(&id)?;
         expect(&mut self.consumers, classic, &self.config, out);
         self.rebalances.converts(classic);
-        let left_out = left_out(classic, &group, &self.image);
-        self.consumers.of(&id).left_out = left_out;
+        let left_out = leaves_out(&group, &self.image);
+        let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
+        let live = self.consumers.of(&id);
+        (live.left_out, live.knows_left_out) = (left_out, true);
         self.with_new_consumer_group(&id, &group, records, now, out, |_| Ok(((), None))).ok()?;
         out.split();
         start_classic_sessions(&id, &group, out);
@@ -227,17 +231,4 @@ fn is_new_to(group: &ClassicGroup, context: &RequestContext, request: &JoinGroup
         Some(instance_id) => group.member_of_instance(instance_id).is_none(),
         None => context.api_version < FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP,
     }
-}
-
-/// The epoch and the leader of a group whose assignment leaves partitions of its members' topics out.
-fn left_out(
-    classic: &ClassicGroup,
-    group: &ConsumerGroup,
-    image: &MetadataImage,
-) -> Option<(i32, Arc<str>)> {
-    let topics = group.topics().keys().filter_map(|name| image.topics.by_name(name));
-    let partitions: usize = topics.map(|topic| topic.partitions.len()).sum();
-    let assigned: usize = group.targets().values().map(|target| target.len()).sum();
-    let leader = classic.leader().filter(|_| assigned < partitions)?;
-    Some((group.epochs().group, leader.clone()))
 }

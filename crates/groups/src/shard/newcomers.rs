@@ -6,19 +6,24 @@
 //! Invariant: every token here is answered: with the partitions, with an error when the member is gone or its
 //! records were not written, or when the group's partition moves away.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::sync::Arc;
 
 use thalweg_coordinator::{Now, Token, append_error};
 use thalweg_wire::ErrorCode;
 
 use super::{GroupShard, Out, Then};
+use crate::consumer::RETRY_MS;
 use crate::hosted::{Admission, Newcomer};
 use crate::request::join_error;
 use crate::{GroupRecord, GroupResponse, GroupTimer};
 
-/// So many newcomers of a group are answered in one step. Their records are one batch.
+/// So many newcomers of a group are answered in one step, with so many records. They are one batch.
 const ANSWERS_MAX: usize = 64;
+const RECORDS_MAX: usize = 256;
+
+/// For so many newcomers of a group they are looked at a millisecond later: each look is at all of them.
+const LOOKS_MS_PART: usize = 64;
 
 /// The newcomers of a group by member.
 type GroupNewcomers = BTreeMap<Arc<str>, (Token, Newcomer)>;
@@ -119,12 +124,14 @@ impl GroupShard {
             };
             changed.extend(self.newcomers.groups.get_key_value(group).map(|(id, _)| id));
         }
-        let mut timers = Vec::new();
-        for group in changed {
-            timers.push(GroupTimer::Newcomers(group.clone()));
-        }
-        for timer in timers {
-            out.schedule_if_absent(timer, 0);
+        let delay_ms =
+            |group| self.newcomers.groups.get(group).map_or(0, BTreeMap::len) / LOOKS_MS_PART;
+        let timers: Vec<(GroupTimer, usize)> = changed
+            .into_iter()
+            .map(|group| (GroupTimer::Newcomers(group.clone()), delay_ms(group)))
+            .collect();
+        for (timer, delay_ms) in timers {
+            out.schedule_if_absent(timer, delay_ms as u64);
         }
     }
 
@@ -137,14 +144,15 @@ impl GroupShard {
         let Some(waiting) = self.newcomers.groups.remove(group) else { return };
         let mut left = BTreeMap::new();
         let mut joined = Vec::new();
+        let mut granted = HashSet::new();
         for (member, (token, newcomer)) in waiting {
-            if joined.len() >= ANSWERS_MAX {
+            if joined.len() >= ANSWERS_MAX || out.records.len() >= RECORDS_MAX {
                 out.schedule_if_absent(GroupTimer::Newcomers(group.clone()), 0);
                 left.insert(member, (token, newcomer));
                 continue;
             }
             let admission = self.with_consumer_group(group, now, out, |step| {
-                step.admit(&newcomer).map(|admission| (admission, None))
+                step.admit(&newcomer, &mut granted).map(|admission| (admission, None))
             });
             let response = match admission {
                 Some(Ok(Admission::Waits)) => {
@@ -172,11 +180,16 @@ impl GroupShard {
     /// Records were taken back, with members that wait for an answer.
     pub(super) fn revert_newcomers(&mut self, error: ErrorCode, out: &mut Out) {
         let mut gone = Vec::new();
-        for (id, members) in &self.newcomers.groups {
+        for (id, members) in &mut self.newcomers.groups {
             let group = self.logged.consumer_group(id);
+            if let Some(group) = group {
+                let group_epoch = group.epochs().group;
+                members.values_mut().for_each(|(_, newcomer)| newcomer.reverted_to(group_epoch));
+            }
             let is_gone = |member: &&Arc<str>| group.is_none_or(|g| g.member(member).is_none());
             gone.extend(members.keys().filter(is_gone).map(|member| (id.clone(), member.clone())));
-            out.schedule_if_absent(GroupTimer::Newcomers(id.clone()), 0);
+            // At once the log may refuse the same again.
+            out.schedule_if_absent(GroupTimer::Newcomers(id.clone()), RETRY_MS);
         }
         for (group, member) in gone {
             self.newcomers.complete(&group, &member, append_error(error), out);

@@ -89,11 +89,11 @@ impl GroupShard {
         let id = request.group_id.as_str();
         if require_stable {
             let group = self.logged.consumer_group(id);
-            let is_classic = group.is_some_and(|group| is_hosted(group, &self.config, id));
+            let is_classic = || group.is_some_and(|group| is_hosted(group, &self.config, id));
             let fetched = fetch_stable(&self.logged, request, api_version, is_classic);
             return Reply::AfterCommit(GroupResponse::OffsetFetch(fetched));
         }
-        let is_classic = self.is_hosted_committed(id);
+        let is_classic = || self.is_hosted_committed(id);
         let fetched = fetch_committed(&self.logged, request, api_version, is_classic);
         Reply::Now(GroupResponse::OffsetFetch(fetched))
     }

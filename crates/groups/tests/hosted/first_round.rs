@@ -107,6 +107,63 @@ fn leader_that_rejoins_has_assigned_what_it_left_out() {
     assert!(clients.iter().all(|client| client.owned.len() == 2));
 }
 
+/// Which of its members led is not in the log of a hosted group: the first that rejoins counts as the leader.
+#[test]
+fn what_a_leader_left_out_is_assigned_after_a_reload() {
+    let mut world = world(4);
+    let mut clients = consumers(2, "range");
+    first_round(&mut world, &mut clients);
+    for client in &mut clients {
+        client.assigns.iter_mut().for_each(|(_, assigned)| assigned.clear());
+    }
+    for _ in 0..3 {
+        clients.iter_mut().for_each(|client| client.run(&mut world));
+        clients.iter_mut().for_each(|client| client.beat(&mut world));
+    }
+    assert!(is_hosted(&world));
+    world.memory.close(ErrorCode::NOT_COORDINATOR);
+    let config = world.config.clone();
+    world.memory.reload(thalweg_groups::GroupShard::new(config));
+    let now = world.metadata.whole();
+    world.memory.event(now);
+    let leader = clients.iter_mut().find(|client| client.watches.is_some()).expect("a leader");
+    leader.must_join = true;
+    settle(&mut world, &mut clients);
+    assert!(clients.iter().all(|client| client.owned.len() == 2));
+}
+
+/// The coordinator hears of a topic later than the leader.
+#[test]
+fn topic_that_the_coordinator_does_not_know_yet_keeps_the_barrier() {
+    let mut world = world(2);
+    let mut clients = consumers(2, "range");
+    clients.iter_mut().for_each(|client| client.topics = vec!["t1", "t2"]);
+    first_round(&mut world, &mut clients);
+    // Partition 0 of t2.
+    let assigned = "000100000001000274320000000100000000ffffffff";
+    let digit = |at: usize| u8::from_str_radix(&assigned[at..at + 2], 16).expect("hex");
+    let assigned: Vec<u8> = (0..assigned.len()).step_by(2).map(digit).collect();
+    for client in &mut clients {
+        if let Some((_, bytes)) = client.assigns.first_mut() {
+            *bytes = assigned.clone();
+        }
+        client.send(&mut world);
+    }
+    for client in &mut clients {
+        client.receive(&mut world);
+        client.waiting = None;
+        client.watches = None;
+        client.heartbeat(&mut world);
+        assert_eq!(client.receive(&mut world), Some(ErrorCode::NONE));
+    }
+    assert!(!is_hosted(&world));
+    topic(&mut world, "t2", 1);
+    clients[0].heartbeat(&mut world);
+    clients[0].receive(&mut world);
+    assert!(is_hosted(&world), "{:?}", world.state());
+    world.check();
+}
+
 #[test]
 fn group_of_one_member_stays_classic_until_the_second_joins() {
     let mut world = world(4);

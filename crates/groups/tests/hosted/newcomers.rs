@@ -180,3 +180,75 @@ fn newcomer_whose_records_are_not_written_is_told() {
     assert_eq!(members(&world), 2);
     world.check();
 }
+
+/// The member that kept the vote at `range` leaves while a newcomer waits. Its SyncGroup names what the answer named.
+#[test]
+fn newcomer_is_answered_with_the_vote_of_that_moment() {
+    let mut world = world(6);
+    let both: &[&str] = &["cooperative-sticky", "range"];
+    let mut clients: Vec<Client> = [both, &["range"], both]
+        .into_iter()
+        .enumerate()
+        .map(|(at, protocols)| Client::new(format!("c{at}"), protocols, &["t1"]))
+        .collect();
+    clients.iter_mut().for_each(|client| client.is_cooperative = false);
+    let mut new = clients.pop().expect("three");
+    settle(&mut world, &mut clients);
+    new.run(&mut world);
+    assert!(new.waiting.is_some());
+    let mut gone = clients.remove(1);
+    gone.leave(&mut world);
+    assert_eq!(gone.receive(&mut world), Some(ErrorCode::NONE));
+    clients.push(new);
+    for _ in 0..4 {
+        world.memory.advance(10);
+        for client in &mut clients {
+            client.beat(&mut world);
+        }
+    }
+    assert_eq!(clients.iter().map(|c| c.owned.len()).collect::<Vec<_>>(), [3, 3], "{clients:?}");
+    assert_eq!(clients[1].joins, 2);
+    world.check();
+}
+
+/// What the log refuses it refuses for a while: a newcomer's step is tried again later, not at once.
+#[test]
+fn newcomer_step_that_is_not_written_is_tried_again_later() {
+    let mut world = world(4);
+    let mut clients = settled(&mut world, 2, "cooperative-sticky");
+    let mut new = consumer("new", "cooperative-sticky");
+    new.run(&mut world);
+    clients.iter_mut().for_each(|client| client.beat(&mut world));
+    let failures = 100;
+    for _ in 0..failures {
+        world.memory.failures.push(ErrorCode::NOT_ENOUGH_REPLICAS);
+    }
+    for _ in 0..20 {
+        world.memory.advance(1);
+    }
+    let tried = failures - world.memory.failures.len();
+    assert!(tried <= 2, "{tried} times within 20 ms");
+    world.memory.failures.clear();
+    clients.push(new);
+    world.memory.advance(1_000);
+    settle(&mut world, &mut clients);
+}
+
+/// A newcomer waits for the epoch of its join, which is not written in the end.
+#[test]
+fn newcomer_does_not_wait_for_an_epoch_that_was_taken_back() {
+    let mut world = world(4);
+    let mut clients = settled(&mut world, 2, "range");
+    let mut new = consumer("new", "range");
+    new.run(&mut world);
+    // It joins again with other topics, and that is not written.
+    new.waiting = None;
+    new.must_join = true;
+    new.topics = vec!["t1", "t2"];
+    world.memory.failures.push(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    new.send(&mut world);
+    clients.push(new);
+    world.memory.advance(1_000);
+    settle(&mut world, &mut clients);
+    world.check();
+}

@@ -419,7 +419,9 @@ impl Look<'_> {
                 Ok(())
             }
             Ok(Some(found)) => {
-                self.attempt.counted += partition_max.min(found.readable as usize);
+                // The first batch of an answer may be longer than the partition's limit. All of it counts, as in Kafka.
+                let whole = found.piece.as_ref().map_or(0, |piece| piece.len as usize);
+                self.attempt.counted += partition_max.min(found.readable as usize).max(whole);
                 self.attempt.lags |= found.is_in_older_segment;
                 part.log_end = self.terms.replica.map(|_| found.log_end);
                 (part.leader_epoch, part.leads) = (found.leader_epoch, found.leads);
