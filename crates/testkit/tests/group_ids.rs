@@ -68,11 +68,29 @@ impl Asker {
             ..Default::default()
         };
         let found = self.connection.send(&find).await.unwrap();
+        // The coordinator of the transactions' requests, too.
+        let find = FindCoordinatorRequest { key_type: 1, ..find };
+        let transactions = self.connection.send(&find).await.unwrap();
+        let add = AddOffsetsToTxnRequest {
+            transactional_id: "group-ids".into(),
+            producer_id: 4_711,
+            group_id: "group-ids".into(),
+            ..Default::default()
+        };
+        let added = send(&self.connection, &add, 4).await;
+        let is_coordinated = !matches!(
+            added.error_code,
+            ErrorCode::NOT_COORDINATOR
+                | ErrorCode::COORDINATOR_NOT_AVAILABLE
+                | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS
+        );
         // Of all shards.
         let groups = (0..50).map(|number| format!("shard-{number}")).collect();
         let describe = DescribeGroupsRequest { groups, ..Default::default() };
         let described = send(&self.connection, &describe, 5).await;
         found.coordinators[0].error_code.is_ok()
+            && transactions.coordinators[0].error_code.is_ok()
+            && is_coordinated
             && described.groups.iter().all(|group| group.error_code.is_ok())
     }
 
