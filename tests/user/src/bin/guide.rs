@@ -81,7 +81,7 @@ async fn run(name: &str) -> Result<(), Box<dyn Error>> {
             guide_from_other_tasks_1::until_ctrl_c(consumer).await?;
         }
         "guide_pausing_1" => {
-            let mut consumer = consumer("pausing").await?;
+            let mut consumer = settled("pausing").await?;
             guide_pausing_1::one_after_the_other(&mut consumer).await?;
             assert!(consumer.paused().is_empty());
         }
