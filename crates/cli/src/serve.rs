@@ -236,7 +236,7 @@ impl StopSignals {
         }
     }
 
-    /// Waits for one that somebody sends on purpose.
+    /// Waits for SIGTERM or SIGINT.
     async fn insist(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}
