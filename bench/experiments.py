@@ -8,6 +8,7 @@ import subprocess
 import time
 
 import group_experiments
+import group_growth
 import results
 import servers
 from servers import Failure
@@ -479,5 +480,6 @@ ALL.update({
     "recovery": (Bench.recovery, "Start after kill -9 with a gigabyte that was not flushed"),
     "java-produce": (Bench.java_produce, "Kafka's ProducerPerformance, 1 KiB records, 200 partitions"),
     "group-rebalance": (group_experiments.rebalance, group_experiments.NAME),
+    "group-growth": (group_growth.growth, group_growth.NAME),
     "java-fetch": (Bench.java_fetch, "Kafka's ConsumerPerformance, 1 KiB records, 200 partitions"),
 })

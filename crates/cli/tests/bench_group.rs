@@ -111,6 +111,36 @@ async fn members_that_go_leave_their_partitions_for_as_long_as_it_takes_to_see()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_group_grows_from_nothing_and_from_some_members() {
+    let broker = TestBroker::builder()
+        .config("group.min.session.timeout.ms", 500)
+        .config("group.initial.rebalance.delay.ms", 500)
+        .start()
+        .await;
+    let options = ["--scenario", "grow", "--rounds", "2", "--over-ms", "100"];
+    let output = bench(&broker, &[&QUICK, &options[..], &["--json"]].concat());
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let grown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for event in events(&grown, &["grow 1", "grow 2"]) {
+        assert_eq!((&event["members"], &event["least_moves"]), (&6.into(), &0.into()), "{event}");
+        assert_eq!((&event["moves"], &event["rejoins"]), (&0.into(), &0.into()), "{event}");
+    }
+    // All join within the first round's delay, and are in one round.
+    assert_eq!(
+        (&grown["rejoins_per_member"], &grown["heartbeat_ms"]),
+        (&0.0.into(), &100.0.into())
+    );
+    assert_eq!((&grown["errors"], &grown["double_ownership"]), (&0.into(), &0.into()), "{grown}");
+
+    let grown = report(&broker, &[&options[..], &["--grow-from", "4"]].concat());
+    for event in events(&grown, &["grow 1", "grow 2"]) {
+        assert_eq!((&event["members"], &event["least_moves"]), (&6.into(), &4.into()), "{event}");
+        assert!(event["moves"].as_u64() >= Some(4), "{event}");
+    }
+    broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn static_members_are_rolled_without_a_move_and_a_storm_ends() {
     let broker = start().await;
     let options = ["--scenario", "roll", "--static", "--rounds", "2", "--down-ms", "200"];

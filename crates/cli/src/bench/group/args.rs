@@ -14,6 +14,7 @@ const HEARTBEAT_MS: u32 = 3000;
 const SESSION_MS: u32 = 45_000;
 const ROUNDS: u32 = 8;
 const DOWN_MS: u32 = 1000;
+const OVER_MS: u32 = 2000;
 const STORM_PERCENT: u32 = 10;
 const STORM_EVERY_MS: u32 = 5000;
 const STORM_LENGTH: Duration = Duration::from_secs(60);
@@ -73,6 +74,12 @@ pub struct GroupArgs {
     /// How long a member that is rolled stays away [default: 1000].
     #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32))]
     pub down_ms: Option<u32>,
+    /// Members that the group has before it grows [default: 0].
+    #[arg(long, value_name = "MEMBERS", value_parser = clap::value_parser!(u32))]
+    pub grow_from: Option<u32>,
+    /// Time in which the others of --members join, one after the other [default: 2000].
+    #[arg(long, value_name = "MS", value_parser = clap::value_parser!(u32).range(..=3_600_000))]
+    pub over_ms: Option<u32>,
     /// Length of a storm, in seconds [default: 60].
     #[arg(long, value_name = "SECONDS", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
@@ -121,6 +128,8 @@ pub enum ProtocolName {
 pub enum Scenario {
     /// One member more.
     Join,
+    /// Many members join, one after the other.
+    Grow,
     /// A member leaves.
     Leave,
     /// A member is killed; the coordinator notices when its session times out.
@@ -137,6 +146,7 @@ impl Scenario {
     pub fn name(self) -> &'static str {
         match self {
             Scenario::Join => "join",
+            Scenario::Grow => "grow",
             Scenario::Leave => "leave",
             Scenario::Crash => "crash",
             Scenario::Roll => "roll",
@@ -159,6 +169,7 @@ pub struct Plan {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Events {
     Join { rounds: u32 },
+    Grow { rounds: u32, from: u32, over: Duration },
     Leave { rounds: u32 },
     Crash { rounds: u32 },
     Roll { rounds: u32, down: Duration },
@@ -195,10 +206,13 @@ impl GroupArgs {
             ));
         }
         let is_storm = self.scenario == Scenario::Storm;
+        let is_growing = self.scenario == Scenario::Grow;
         for (option, is_given, is_used) in [
             ("--rounds", self.rounds.is_some(), !is_storm),
             ("--run", self.run.is_some(), self.scenario == Scenario::Command),
             ("--down-ms", self.down_ms.is_some(), self.scenario == Scenario::Roll),
+            ("--grow-from", self.grow_from.is_some(), is_growing),
+            ("--over-ms", self.over_ms.is_some(), is_growing),
             ("--duration", self.duration.is_some(), is_storm),
             ("--storm-percent", self.storm_percent.is_some(), is_storm),
             ("--storm-every-ms", self.storm_every_ms.is_some(), is_storm),
@@ -212,6 +226,11 @@ impl GroupArgs {
             let scenario = self.scenario.name();
             return usage(format!("--scenario {scenario} needs --members 2 at least: one is left"));
         }
+        let from = self.grow_from.unwrap_or(0);
+        if is_growing && from >= self.members {
+            let members = self.members;
+            return usage(format!("--grow-from {from} must be below --members {members}"));
+        }
         if self.topic.is_empty() || self.group.as_deref() == Some("") {
             return usage("--topic and --group must not be empty".to_owned());
         }
@@ -220,6 +239,7 @@ impl GroupArgs {
             |ms: Option<u32>, default: u32| Duration::from_millis(ms.unwrap_or(default).into());
         let events = match self.scenario {
             Scenario::Join => Events::Join { rounds },
+            Scenario::Grow => Events::Grow { rounds, from, over: ms(self.over_ms, OVER_MS) },
             Scenario::Leave => Events::Leave { rounds },
             Scenario::Crash => Events::Crash { rounds },
             Scenario::Roll => Events::Roll { rounds, down: ms(self.down_ms, DOWN_MS) },
@@ -303,6 +323,10 @@ mod tests {
             ("--scenario storm --rounds 3", "--rounds means nothing"),
             ("--scenario join --duration 3", "--duration means nothing"),
             ("--scenario join --down-ms 3", "--down-ms means nothing"),
+            ("--scenario join --grow-from 3", "--grow-from means nothing"),
+            ("--scenario roll --over-ms 3", "--over-ms means nothing"),
+            ("--scenario grow --members 3 --grow-from 3", "below --members 3"),
+            ("--scenario grow --over-ms 3600001", "--over-ms"),
             ("--scenario crash --storm-percent 3", "--storm-percent means nothing"),
             ("--scenario roll --storm-every-ms 3", "--storm-every-ms means nothing"),
             ("--scenario storm --duration 1", "no tick fits"),
@@ -347,6 +371,10 @@ mod tests {
                 every: Duration::from_millis(500),
                 length: Duration::from_secs(2)
             }
+        );
+        assert_eq!(
+            plan("--scenario grow --rounds 2 --over-ms 50 --grow-from 10").unwrap().events,
+            Events::Grow { rounds: 2, from: 10, over: Duration::from_millis(50) }
         );
         assert_eq!(
             plan("--scenario command --run true").unwrap().events,

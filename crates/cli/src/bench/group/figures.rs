@@ -50,6 +50,8 @@ pub struct Figures {
     pub settling: Samples,
     /// How often members, newcomers apart, joined again.
     pub rejoins: u64,
+    /// How often newcomers joined again.
+    pub newcomers_rejoins: u64,
     /// Members that had partitions and have all of them still.
     pub kept: u64,
     /// Of them, those with a pause.
@@ -93,6 +95,7 @@ impl Figures {
             (&mut self.paused, other.paused),
             (&mut self.told, other.told),
             (&mut self.rejoins, other.rejoins),
+            (&mut self.newcomers_rejoins, other.newcomers_rejoins),
             (&mut self.kept, other.kept),
             (&mut self.kept_paused, other.kept_paused),
             (&mut self.kept_rejoins, other.kept_rejoins),

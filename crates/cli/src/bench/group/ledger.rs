@@ -43,7 +43,7 @@ struct Partition {
 struct Member {
     is_alive: bool,
     is_settled: bool,
-    /// It joined during the event, so its joining is no rejoin.
+    /// It joined during the event.
     is_new: bool,
     held: usize,
     told_at: Option<Micros>,
@@ -102,10 +102,7 @@ impl Ledger {
 
     /// The member asks to join again.
     pub fn rejoin(&mut self, member: MemberNo, now: Micros) {
-        let state = &mut self.members[member];
-        if !state.is_new {
-            state.rejoins += 1;
-        }
+        self.members[member].rejoins += 1;
         self.changed_at = now;
         self.unsettle(member);
     }
@@ -247,6 +244,12 @@ impl Ledger {
     /// An event begins; what was counted before is forgotten. Where one event follows another
     /// without rest (`carry`), pauses that have begun go on.
     pub fn begin(&mut self, now: Micros, carry: bool) {
+        if self.alive == 0 {
+            // What comes is another group: its members take over from none.
+            for slot in &mut self.partitions {
+                (slot.last_owner, slot.is_orphan) = (None, false);
+            }
+        }
         for state in &mut self.members {
             if !carry {
                 (state.told_at, state.pause_from) = (None, None);
@@ -316,7 +319,10 @@ impl Ledger {
             figures.slowest_pause = figures.slowest_pause.max(state.pause);
             figures.paused += u64::from(state.pause > 0);
             figures.told += u64::from(state.was_told && !state.is_new);
-            figures.rejoins += state.rejoins;
+            match state.is_new {
+                true => figures.newcomers_rejoins += state.rejoins,
+                false => figures.rejoins += state.rejoins,
+            }
             // A static member that was stopped and came back is not one that was left alone.
             if kept && !state.is_new {
                 figures.kept += 1;

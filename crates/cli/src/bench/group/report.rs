@@ -226,6 +226,7 @@ impl Report {
                 "settling_ms": samples(&all.settling),
                 "unowned_ms": samples(&all.unowned),
                 "rejoins": all.rejoins,
+                "newcomers_rejoins": all.newcomers_rejoins,
                 "kept_rejoins": all.kept_rejoins,
                 "moves": all.moves,
                 "least_moves": (!is_storm).then_some(all.least_moves),
@@ -259,6 +260,18 @@ impl Report {
             orphaned * 100.0,
             revoked * 100.0
         ));
+        if let Events::Grow { .. } = plan.events {
+            let members = results.events.iter().map(|event| event.figures.members).sum::<usize>();
+            let of_each = |count: u64| count as f64 / members.max(1) as f64;
+            let rejoins = of_each(all.rejoins + all.newcomers_rejoins);
+            self.set("rejoins_per_member", round(rejoins, 3));
+            self.line(format!(
+                "{rejoins:.2} rejoins of each member, {:.2} of them of newcomers; {} moves, {} at least",
+                of_each(all.newcomers_rejoins),
+                all.moves,
+                all.least_moves,
+            ));
+        }
         if let Some(storm) = results.storm {
             self.line(format!(
                 "{} members were killed, with {} partitions at the time; survivors joined again {} \
@@ -387,6 +400,7 @@ fn event_json(event: &EventResult, partitions: usize, is_storm: bool) -> Value {
         "told": figures.told,
         "settling_ms": samples(&figures.settling),
         "rejoins": figures.rejoins,
+        "newcomers_rejoins": figures.newcomers_rejoins,
         "kept": figures.kept,
         "kept_paused": figures.kept_paused,
         "kept_slowest_pause_ms": ms(figures.kept_slowest_pause),

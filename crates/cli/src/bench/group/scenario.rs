@@ -129,12 +129,24 @@ impl<'a> Director<'a> {
             self.engine.run(until, |_| false)?;
             self.results.idle = self.cost(&meter);
         }
-        self.form()?;
-        if self.goes_on() {
-            self.rest()?;
+        let first = match events {
+            Events::Grow { from, .. } => from as usize,
+            _ => self.members,
+        };
+        // A group that grows from nothing is formed by that.
+        if first > 0 {
+            self.form(first)?;
+            if self.goes_on() {
+                self.rest()?;
+            }
         }
         match events {
             Events::Join { rounds } => self.rounds(rounds, "join", Director::one_more)?,
+            Events::Grow { rounds, from, over } => {
+                let from = from as usize;
+                self.rounds(rounds, "grow", |director| director.grow(from, over))?;
+                self.results.interval = self.engine.interval();
+            }
             Events::Leave { rounds } => self.rounds(rounds, "leave", |director| {
                 director.one_less(|engine, no| engine.leave(no, false))
             })?,
@@ -192,12 +204,12 @@ impl<'a> Director<'a> {
         self.engine.spawn(instance)
     }
 
-    fn form(&mut self) -> Result<(), BenchError> {
+    fn form(&mut self, members: usize) -> Result<(), BenchError> {
         self.results.rss_before = self.rss();
         let meter = self.meter();
         let began = self.engine.now();
         self.engine.ledger.begin(began, false);
-        for _ in 0..self.members {
+        for _ in 0..members {
             self.spawn();
         }
         let is_stable = self.stable("the group to form")?;
@@ -282,7 +294,18 @@ impl<'a> Director<'a> {
             self.engine.ledger.begin(self.engine.now(), false);
             match restore {
                 Restore::Nothing => continue,
-                Restore::Leave(no) => self.engine.leave(no, false),
+                Restore::Leave(members) => {
+                    for &no in &members {
+                        self.engine.leave(no, false);
+                    }
+                    if self.engine.living().is_empty() {
+                        // An empty group has nothing that could become stable.
+                        self.gone(&members)?;
+                        self.results.other_doubles +=
+                            self.engine.ledger.end(self.engine.now()).doubles;
+                        continue;
+                    }
+                }
                 Restore::Spawn => {
                     self.spawn();
                 }
@@ -300,7 +323,36 @@ impl<'a> Director<'a> {
     }
 
     fn one_more(&mut self) -> Result<Restore, BenchError> {
-        Ok(Restore::Leave(self.spawn()))
+        Ok(Restore::Leave(vec![self.spawn()]))
+    }
+
+    /// The group of `from` members gets the others, one after the other.
+    fn grow(&mut self, from: usize, over: Duration) -> Result<Restore, BenchError> {
+        let newcomers = self.members.saturating_sub(from);
+        let began = self.engine.now();
+        let mut joined = Vec::with_capacity(newcomers);
+        for nth in 0..newcomers {
+            let at = began + micros(over) * nth as u64 / newcomers as u64;
+            self.engine.run(at, |_| false)?;
+            if self.engine.is_interrupted() {
+                break;
+            }
+            joined.push(self.spawn());
+        }
+        Ok(Restore::Leave(joined))
+    }
+
+    /// Waits until members that leave have left.
+    fn gone(&mut self, members: &[MemberNo]) -> Result<(), BenchError> {
+        let until = self.engine.now() + micros(self.timeout);
+        let is_empty =
+            self.engine.run(until, |engine| members.iter().all(|&no| engine.is_gone(no)))?;
+        if !is_empty && !self.engine.is_interrupted() {
+            let waited = self.timeout.as_secs_f64();
+            self.results.not_stable =
+                Some(format!("the group to be empty: after {waited:.1} s members had not left"));
+        }
+        Ok(())
     }
 
     fn one_less(&mut self, stop: impl Fn(&mut Engine, MemberNo)) -> Result<Restore, BenchError> {
@@ -426,7 +478,7 @@ pub fn disband(engine: &mut Engine) -> Result<bool, BenchError> {
 /// What brings the group back to its size after an event.
 enum Restore {
     Nothing,
-    Leave(MemberNo),
+    Leave(Vec<MemberNo>),
     Spawn,
 }
 
