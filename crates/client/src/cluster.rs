@@ -15,7 +15,7 @@ use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid, secret};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use crate::connection::Connection;
 use crate::core::Metadata;
@@ -43,6 +43,7 @@ pub struct Cluster {
 struct Shared {
     bootstrap: Vec<String>,
     options: Options,
+    begun: Instant,
     state: Mutex<State>,
 }
 
@@ -69,7 +70,8 @@ impl Cluster {
     /// either.
     pub async fn connect(bootstrap: &str, options: Options) -> Result<Cluster, Error> {
         let addresses = parse_addresses(bootstrap)?;
-        let shared = Shared { bootstrap: addresses, options, state: Mutex::default() };
+        let begun = Instant::now();
+        let shared = Shared { bootstrap: addresses, options, begun, state: Mutex::default() };
         let cluster = Cluster { shared: Arc::new(shared) };
         cluster.refresh(&[]).await?;
         Ok(cluster)
@@ -163,11 +165,12 @@ impl Cluster {
             let (api, code) = (ApiKey::METADATA, response.error_code);
             return Err(Error::Broker { addr, api, code, message: None });
         }
+        let now_ms = u64::try_from(self.shared.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut state = self.shared.lock();
         let metadata = Arc::make_mut(&mut state.metadata);
         let failed = match request.topics {
-            Some(_) => metadata.apply(&response),
-            None => metadata.apply_all(&response),
+            Some(_) => metadata.apply(&response, now_ms),
+            None => metadata.apply_all(&response, now_ms),
         };
         if metadata.has_lowered() {
             for LoweredEpoch { partition, from, to } in metadata.take_lowered() {
@@ -453,6 +456,7 @@ mod tests {
             let shared = Shared {
                 bootstrap: vec!["127.0.0.1:1".into()],
                 options: Options::default(),
+                begun: Instant::now(),
                 state: Mutex::new(state),
             };
             Cluster { shared: Arc::new(shared) }

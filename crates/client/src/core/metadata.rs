@@ -2,9 +2,9 @@
 //!
 //! Invariant: one answer never takes a partition's leader epoch back while the topic's id stays the
 //! same, so that a broker that lags behind does not undo what is known. Only [`LOWER_ANSWERS_MIN`] answers
-//! in a row that agree do: then the cluster itself went back, for example to an older copy of a
-//! broker's data. Should those be of a broker that lags, the refusal of the leader that it names puts
-//! that right (KIP-951).
+//! in a row that agree for [`LOWER_MS_MIN`] do: then the cluster itself went back, for example to an older
+//! copy of a broker's data. Should those be of a broker that lags, the refusal of the leader that it names
+//! puts that right (KIP-951).
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
@@ -72,6 +72,9 @@ pub struct Topic {
 
 /// Answers in a row that have to agree on a leader with an older epoch before it is believed.
 const LOWER_ANSWERS_MIN: u32 = 5;
+/// Time from the first of them to the last. A client that waits for a leader asks every few milliseconds, and a
+/// broker may need longer than that for a change of its metadata.
+const LOWER_MS_MIN: u64 = 3_000;
 
 /// A leader epoch that went back.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -81,11 +84,20 @@ pub(crate) struct LoweredEpoch {
     pub to: Leader,
 }
 
+/// Answers in a row that name the same leader with an older epoch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Claim {
+    leader: Leader,
+    answers: u32,
+    /// When the first of them came.
+    since_ms: u64,
+}
+
 /// Leaders with older epochs than those that are known.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct OlderLeaders {
-    /// What the last answers said of a partition, and how many of them in a row.
-    claims: HashMap<TopicPartition, (Leader, u32)>,
+    /// What the last answers said of a partition.
+    claims: HashMap<TopicPartition, Claim>,
     /// By which of all changes an epoch was lowered last, counted from 1.
     lowered_by: HashMap<TopicPartition, u64>,
     changes: u64,
@@ -95,13 +107,21 @@ pub(crate) struct OlderLeaders {
 
 impl OlderLeaders {
     /// An answer named a leader with an older epoch; says whether it is to be believed.
-    fn claim(&mut self, partition: TopicPartition, known: Leader, claimed: Leader) -> bool {
-        let claim = self.claims.entry(partition.clone()).or_insert((claimed, 0));
-        if claim.0 != claimed {
-            *claim = (claimed, 0);
+    fn claim(
+        &mut self,
+        partition: TopicPartition,
+        known: Leader,
+        claimed: Leader,
+        now_ms: u64,
+    ) -> bool {
+        let first = Claim { leader: claimed, answers: 0, since_ms: now_ms };
+        let claim = self.claims.entry(partition.clone()).or_insert(first);
+        if claim.leader != claimed {
+            *claim = first;
         }
-        claim.1 += 1;
-        if claimed.id < 0 || claim.1 < LOWER_ANSWERS_MIN {
+        claim.answers += 1;
+        let is_brief = now_ms.saturating_sub(claim.since_ms) < LOWER_MS_MIN;
+        if claimed.id < 0 || claim.answers < LOWER_ANSWERS_MIN || is_brief {
             return false;
         }
         self.claims.remove(&partition);
@@ -140,14 +160,19 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Takes in an answer. Brokers are replaced; of topics, those in the answer are. Returns the
-    /// topics that came with an error, which are forgotten where the error says they are gone.
-    pub fn apply(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
-        self.take_over(response)
+    /// Takes in an answer that came at `now_ms`, by any clock that never goes back. Brokers are replaced; of
+    /// topics, those in the answer are. Returns the topics that came with an error, which are forgotten where
+    /// the error says they are gone.
+    pub fn apply(&mut self, response: &MetadataResponse, now_ms: u64) -> Vec<(String, ErrorCode)> {
+        self.take_over(response, now_ms)
     }
 
     /// As [`Self::apply`], for an answer about all topics there are: others are forgotten.
-    pub fn apply_all(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
+    pub fn apply_all(
+        &mut self,
+        response: &MetadataResponse,
+        now_ms: u64,
+    ) -> Vec<(String, ErrorCode)> {
         let named: HashSet<&str> =
             response.topics.iter().filter_map(|topic| topic.name.as_deref()).collect();
         let older = &mut self.older;
@@ -158,10 +183,10 @@ impl Metadata {
             }
             is_named
         });
-        self.take_over(response)
+        self.take_over(response, now_ms)
     }
 
-    fn take_over(&mut self, response: &MetadataResponse) -> Vec<(String, ErrorCode)> {
+    fn take_over(&mut self, response: &MetadataResponse, now_ms: u64) -> Vec<(String, ErrorCode)> {
         self.cluster_id.clone_from(&response.cluster_id);
         self.controller_id = (response.controller_id >= 0).then_some(response.controller_id);
         self.brokers = response
@@ -184,7 +209,7 @@ impl Metadata {
                 if known.is_none() {
                     self.older.forget(name);
                 }
-                self.topics.insert(name.clone(), merge(known, topic, &mut self.older));
+                self.topics.insert(name.clone(), merge(known, topic, &mut self.older, now_ms));
                 continue;
             }
             if topic.error_code == ErrorCode::UNKNOWN_TOPIC_OR_PARTITION {
@@ -256,7 +281,12 @@ impl Metadata {
     }
 }
 
-fn merge(known: Option<Topic>, topic: &MetadataResponseTopic, older: &mut OlderLeaders) -> Topic {
+fn merge(
+    known: Option<Topic>,
+    topic: &MetadataResponseTopic,
+    older: &mut OlderLeaders,
+    now_ms: u64,
+) -> Topic {
     let name: Arc<str> = topic.name.as_deref().unwrap_or_default().into();
     let partitions = topic
         .partitions
@@ -265,7 +295,7 @@ fn merge(known: Option<Topic>, topic: &MetadataResponseTopic, older: &mut OlderL
             let index = partition.partition_index;
             let before = known.as_ref().and_then(|known| known.partitions.get(&index));
             let name = TopicPartition::new(Arc::clone(&name), index);
-            (index, merge_partition(before, partition, name, older))
+            (index, merge_partition(before, partition, name, older, now_ms))
         })
         .collect();
     Topic { id: topic.topic_id, internal: topic.is_internal, partitions }
@@ -276,6 +306,7 @@ fn merge_partition(
     now: &MetadataResponsePartition,
     name: TopicPartition,
     older: &mut OlderLeaders,
+    now_ms: u64,
 ) -> Partition {
     let claimed = Leader { id: now.leader_id, epoch: now.leader_epoch };
     let leader = (now.leader_id >= 0).then_some(claimed);
@@ -283,7 +314,7 @@ fn merge_partition(
         Some(known)
             if now.leader_epoch >= 0
                 && known.epoch > now.leader_epoch
-                && !older.claim(name.clone(), known, claimed) =>
+                && !older.claim(name.clone(), known, claimed, now_ms) =>
         {
             Some(known)
         }
@@ -333,13 +364,13 @@ mod tests {
     #[test]
     fn leaders_never_go_back_to_an_older_epoch() {
         let mut metadata = Metadata::default();
-        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
-        metadata.apply(&answer(7, vec![partition(0, 2, 4)]));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
+        metadata.apply(&answer(7, vec![partition(0, 2, 4)]), 0);
         assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 5 }));
-        metadata.apply(&answer(7, vec![partition(0, 2, 6)]));
+        metadata.apply(&answer(7, vec![partition(0, 2, 6)]), 0);
         assert_eq!(metadata.leader("t", 0), Some(Leader { id: 2, epoch: 6 }));
         // A topic of the same name with another id starts over.
-        metadata.apply(&answer(8, vec![partition(0, 1, 0)]));
+        metadata.apply(&answer(8, vec![partition(0, 1, 0)]), 0);
         assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 0 }));
     }
 
@@ -347,16 +378,21 @@ mod tests {
     fn epochs_go_back_when_answers_in_a_row_agree() {
         let mut metadata = Metadata::default();
         let (t, known) = (TopicPartition::new("t", 0), Leader { id: 1, epoch: 5 });
-        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
-        let older = |metadata: &mut Metadata, times: u32| {
-            (0..times).for_each(|_| drop(metadata.apply(&answer(7, vec![partition(0, 1, 3)]))));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
+        // Every answer comes a second after the one before it.
+        let mut now_ms = 0;
+        let mut older = |metadata: &mut Metadata, times: u32| {
+            for _ in 0..times {
+                now_ms += 1_000;
+                metadata.apply(&answer(7, vec![partition(0, 1, 3)]), now_ms);
+            }
         };
         older(&mut metadata, LOWER_ANSWERS_MIN - 1);
         // One that says something else is the first of others.
-        metadata.apply(&answer(7, vec![partition(0, 2, 4)]));
+        metadata.apply(&answer(7, vec![partition(0, 2, 4)]), 0);
         older(&mut metadata, LOWER_ANSWERS_MIN - 1);
         // A broker that knows better.
-        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
         older(&mut metadata, LOWER_ANSWERS_MIN - 1);
         assert_eq!(metadata.leader("t", 0), Some(known));
         assert_eq!((metadata.lowered_by(&t), metadata.has_lowered()), (0, false));
@@ -368,16 +404,32 @@ mod tests {
         assert_eq!(metadata.take_lowered(), [lowered]);
         assert!(!metadata.has_lowered());
         // Nothing is kept of a topic that is gone.
-        metadata.apply(&answer(8, vec![partition(0, 1, 0)]));
+        metadata.apply(&answer(8, vec![partition(0, 1, 0)]), 0);
         assert!(metadata.older.is_empty());
+    }
+
+    #[test]
+    fn epochs_do_not_go_back_for_a_broker_that_lags_a_moment() {
+        let mut metadata = Metadata::default();
+        let known = Leader { id: 1, epoch: 5 };
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
+        let mut older = |now_ms: u64| {
+            metadata.apply(&answer(7, vec![partition(0, 1, 3)]), now_ms);
+            metadata.leader("t", 0)
+        };
+        for nth in 0..u64::from(4 * LOWER_ANSWERS_MIN) {
+            assert_eq!(older(1_000 + nth), Some(known));
+        }
+        assert_eq!(older(1_000 + LOWER_MS_MIN - 1), Some(known));
+        assert_eq!(older(1_000 + LOWER_MS_MIN), Some(Leader { id: 1, epoch: 3 }));
     }
 
     #[test]
     fn answers_without_a_leader_take_no_epoch_back() {
         let mut metadata = Metadata::default();
-        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
-        for _ in 0..2 * LOWER_ANSWERS_MIN {
-            metadata.apply(&answer(7, vec![partition(0, -1, 3)]));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
+        for nth in 0..2 * LOWER_ANSWERS_MIN {
+            metadata.apply(&answer(7, vec![partition(0, -1, 3)]), 10_000 * u64::from(nth));
         }
         assert_eq!(metadata.leader("t", 0), Some(Leader { id: 1, epoch: 5 }));
     }
@@ -385,7 +437,7 @@ mod tests {
     #[test]
     fn hints_change_one_partition_and_only_forward() {
         let mut metadata = Metadata::default();
-        metadata.apply(&answer(7, vec![partition(0, 1, 5), partition(1, 1, 5)]));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5), partition(1, 1, 5)]), 0);
         assert!(!metadata.hint_leader("t", 0, Leader { id: 2, epoch: 5 }));
         assert!(!metadata.hint_leader("t", 0, Leader { id: -1, epoch: 9 }));
         assert!(!metadata.hint_leader("t", 9, Leader { id: 2, epoch: 9 }));
@@ -397,32 +449,32 @@ mod tests {
     #[test]
     fn deleted_topics_are_forgotten_and_reported() {
         let mut metadata = Metadata::default();
-        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
         let mut gone = answer(0, vec![]);
         gone.topics[0].error_code = ErrorCode::LEADER_NOT_AVAILABLE;
-        assert_eq!(metadata.apply(&gone), [("t".into(), ErrorCode::LEADER_NOT_AVAILABLE)]);
+        assert_eq!(metadata.apply(&gone, 0), [("t".into(), ErrorCode::LEADER_NOT_AVAILABLE)]);
         assert!(metadata.topics.contains_key("t"), "a passing error forgets nothing");
         gone.topics[0].error_code = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-        metadata.apply(&gone);
+        metadata.apply(&gone, 0);
         assert!(metadata.topics.is_empty());
     }
 
     #[test]
     fn an_answer_about_all_topics_forgets_those_that_are_not_in_it() {
         let mut metadata = Metadata::default();
-        metadata.apply(&answer(7, vec![partition(0, 1, 5)]));
+        metadata.apply(&answer(7, vec![partition(0, 1, 5)]), 0);
         let mut other = answer(8, vec![partition(0, 1, 0)]);
         other.topics[0].name = Some("u".into());
-        metadata.apply(&other);
+        metadata.apply(&other, 0);
         assert_eq!(metadata.topics.len(), 2, "one topic's answer says nothing of others");
-        assert!(metadata.apply_all(&other).is_empty());
+        assert!(metadata.apply_all(&other, 0).is_empty());
         assert!(metadata.topics.keys().eq(["u"]));
     }
 
     #[test]
     fn addresses_can_be_connected_to() {
         let mut metadata = Metadata::default();
-        metadata.apply(&answer(7, vec![]));
+        metadata.apply(&answer(7, vec![]), 0);
         assert_eq!(metadata.brokers[&1].address(), "[::1]:9092");
     }
 }

@@ -112,7 +112,7 @@ impl Cluster {
 
     pub(super) fn metadata(&self) -> Metadata {
         let mut metadata = Metadata::default();
-        metadata.apply(&self.metadata_response());
+        metadata.apply(&self.metadata_response(), 0);
         metadata
     }
 

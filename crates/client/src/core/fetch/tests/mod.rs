@@ -704,7 +704,7 @@ fn a_leader_epoch_that_went_back_is_followed() {
         assert_eq!(take(&mut fetcher, 9), []);
         let code = Some(ErrorCode::UNKNOWN_LEADER_EPOCH);
         assert_eq!(fetcher.statuses(), [(tp(0), PartitionStatus::BackingOff { code })]);
-        metadata.apply(&cluster.metadata_response());
+        metadata.apply(&cluster.metadata_response(), now_ms);
         fetcher.update_leaders(&metadata);
         metadata.has_lowered()
     });

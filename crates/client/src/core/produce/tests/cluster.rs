@@ -194,7 +194,7 @@ impl Sim {
             })
             .collect();
         let mut metadata = Metadata::default();
-        metadata.apply(&MetadataResponse {
+        let response = MetadataResponse {
             topics: vec![MetadataResponseTopic {
                 name: Some("t".into()),
                 topic_id: TOPIC_ID,
@@ -202,7 +202,8 @@ impl Sim {
                 ..MetadataResponseTopic::default()
             }],
             ..MetadataResponse::default()
-        });
+        };
+        metadata.apply(&response, 0);
         self.sender.update_metadata(&metadata, ["t"], self.now);
     }
 
