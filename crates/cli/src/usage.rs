@@ -15,8 +15,10 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
         _ => String::new(),
     };
     match error.kind() {
-        ErrorKind::UnknownArgument if !of.starts_with('-') => {
+        ErrorKind::UnknownArgument if !is_option_name(&of) => {
             error.insert(ContextKind::InvalidArg, hidden());
+            // How it would be typed as a value.
+            error.remove(ContextKind::Suggested);
         }
         ErrorKind::TooManyValues => {
             error.insert(ContextKind::InvalidValue, hidden());
@@ -27,6 +29,16 @@ pub fn without_secrets(mut error: clap::Error) -> clap::Error {
         _ => {}
     }
     error
+}
+
+/// Whether it looks like an option: a letter, or small letters and hyphens. A password may begin with hyphens.
+fn is_option_name(typed: &str) -> bool {
+    let is_small = |name: &str| name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'-');
+    match (typed.strip_prefix("--"), typed.strip_prefix('-')) {
+        (Some(name), _) => is_small(name),
+        (None, Some(letter)) => letter.len() == 1 && letter.is_ascii(),
+        (None, None) => false,
+    }
 }
 
 #[cfg(test)]
@@ -40,6 +52,10 @@ mod tests {
     fn usage_errors_do_not_repeat_secrets() {
         for typed in [
             "user set-password alice hunter-22",
+            "user set-password alice --hunter-22",
+            "user set-password alice --Hunter",
+            "user set-password alice ---hunter-2=2",
+            "user set-password alice -hunter-22",
             "user delete alice --mechanism SCRAM-SHA-512 hunter-22",
             "config alter broker 1 --set hunter-22",
             "config alter broker 1 --set =hunter-22",
@@ -52,7 +68,7 @@ mod tests {
             let Err(error) = Cli::try_parse_from(words) else { panic!("{typed}") };
             let error = without_secrets(error);
             let shown = format!("{error} {error:?}");
-            assert!(!shown.contains("hunter"), "{shown}");
+            assert!(!shown.to_lowercase().contains("hunter"), "{shown}");
         }
         let words = ["thalweg", "topic", "list", "--mistake"];
         let Err(error) = Cli::try_parse_from(words) else { panic!("no error") };

@@ -407,6 +407,7 @@ fn consume_tells_of_offsets_that_the_log_does_not_have() {
     let (code, out, told) = consume(&[&["-o", "3"], &earliest[..]].concat());
     assert_eq!((code, &*out), (0, "5\n6\n7\n"));
     assert!(told.contains("t-0: position reset from 3 to 5"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
     let (code, out, told) = consume(&[&["-o", "3", "--strict-offsets"], &earliest[..]].concat());
     assert_eq!((code, &*out), (1, ""));
     assert!(told.contains("t-0: position reset from 3 to 5"), "{told}");

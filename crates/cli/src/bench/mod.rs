@@ -121,7 +121,7 @@ fn print(report: &str) -> Result<(), BenchError> {
 
 /// Runs one bench command.
 pub fn run(args: BenchArgs) -> ExitCode {
-    crate::client::show_warnings();
+    crate::client::show_warnings(None);
     let outcome = match args.command {
         BenchCommand::Produce(args) => produce::run(&args),
         BenchCommand::Fetch(args) => fetch::run(&args),

@@ -44,7 +44,8 @@ pub fn run<'a>(command: impl Future<Output = Result<(), CliError>> + 'a) -> Exit
 
 /// One runtime's code for all commands, instead of one for each.
 fn run_boxed(command: Pin<Box<dyn Future<Output = Result<(), CliError>> + '_>>) -> ExitCode {
-    show_warnings();
+    // `consume`, the one command here that has a consumer, tells of them by itself.
+    show_warnings(Some("thalweg::position_reset"));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => runtime.block_on(command),

@@ -23,14 +23,16 @@ const REMEMBERED_MAX: usize = 64;
 /// Where the client's events come from.
 const CLIENT: &str = "thalweg";
 
-/// Says the client's warnings on stderr from now on. Called again, it does nothing.
-pub fn show() {
-    // Fails where somebody else takes the events, who shows them then.
-    let _ = tracing::subscriber::set_global_default(Warnings::default());
+/// Says the client's warnings on stderr from now on, but for those of the target `told`, which the command
+/// tells in its own words. Called again, it does nothing.
+pub fn show(told: Option<&'static str>) {
+    // Fails where another subscriber takes the events, which shows them then.
+    let warnings = Warnings { told, recent: Mutex::default() };
+    let _ = tracing::subscriber::set_global_default(warnings);
 }
 
-#[derive(Default)]
 struct Warnings {
+    told: Option<&'static str>,
     recent: Mutex<Recent>,
 }
 
@@ -38,7 +40,10 @@ impl Subscriber for Warnings {
     fn enabled(&self, metadata: &Metadata<'_>) -> bool {
         let target = metadata.target();
         let is_client = target.split("::").next() == Some(CLIENT);
-        is_client && !metadata.is_span() && *metadata.level() <= tracing::Level::WARN
+        is_client
+            && Some(target) != self.told
+            && !metadata.is_span()
+            && *metadata.level() <= tracing::Level::WARN
     }
 
     fn max_level_hint(&self) -> Option<LevelFilter> {
@@ -160,13 +165,15 @@ mod tests {
             fn exit(&self, _: &Id) {}
         }
         let texts = std::sync::Arc::default();
-        let taken = Taken(std::sync::Arc::clone(&texts), Warnings::default());
+        let warnings = Warnings { told: Some("thalweg::told"), recent: Mutex::default() };
+        let taken = Taken(std::sync::Arc::clone(&texts), warnings);
         tracing::subscriber::with_default(taken, || {
             let error = std::io::Error::other("refused");
             tracing::warn!(target: "thalweg::consumer", %error, "not reached");
             tracing::warn!(target: "thalweg", topic = %"t", code = "NONE", "missing");
             tracing::info!(target: "thalweg", "not shown");
             tracing::warn!(target: "thalweg_broker", "not shown");
+            tracing::warn!(target: "thalweg::told", "not shown");
         });
         assert_eq!(*texts.lock().unwrap(), ["not reached: refused", "missing: topic t, code NONE"]);
     }

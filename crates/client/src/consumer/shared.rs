@@ -226,6 +226,7 @@ impl Shared {
         for reset in resets {
             let PositionReset { partition, from, to, cause } = reset;
             tracing::warn!(
+                target: "thalweg::position_reset",
                 %partition,
                 from,
                 to,
