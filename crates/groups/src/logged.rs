@@ -6,6 +6,7 @@
 //! `&mut` method that touches it, and its fields are private.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 use std::sync::Arc;
 
 use thalweg_coordinator::{Account, Position, UndoLog};
@@ -405,6 +406,12 @@ impl Logged {
     /// The parts of a consumer group, committed or not.
     pub fn consumer_group(&self, group: &str) -> Option<&ConsumerGroup> {
         self.consumers.get(group)
+    }
+
+    /// Names of groups of any kind behind `after`, in order.
+    pub(crate) fn names_after(&self, after: Option<&Arc<str>>) -> impl Iterator<Item = &Arc<str>> {
+        let from = after.map_or(Bound::Unbounded, Bound::Excluded);
+        self.groups.range::<Arc<str>, _>((from, Bound::Unbounded)).map(|(name, _)| name)
     }
 
     /// All consumer groups, committed or not.

@@ -1,5 +1,6 @@
 //! The group coordinator of this broker: routes requests to the shard their group lives in.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -16,6 +17,9 @@ use super::rebalance_log::RebalanceLog;
 use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Submitted};
 use crate::clock::Clock;
 use crate::partition::Partition;
+
+/// Groups that are counted while their shard waits.
+const COUNTED_AT_ONCE: usize = 1_000;
 
 /// Group coordination on the partitions of `__consumer_offsets` that this broker leads.
 pub(crate) struct Groups {
@@ -230,9 +234,18 @@ impl Groups {
     pub(crate) fn counts(&self) -> (GroupCounts, GroupCounters) {
         let mut counts = GroupCounts::default();
         let mut counters = GroupCounters::default();
+        let mut after = None;
         self.coordinator.each_shard(|_, shard| {
-            counts += shard.counts();
-            counters += shard.counters();
+            if after.is_none() {
+                counters += shard.counters();
+            }
+            let (some, last) = shard.counts_after(after.as_ref(), COUNTED_AT_ONCE);
+            counts += some;
+            after = last;
+            match after {
+                Some(_) => ControlFlow::Continue(()),
+                None => ControlFlow::Break(()),
+            }
         });
         (counts, counters)
     }

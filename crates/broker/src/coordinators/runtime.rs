@@ -16,6 +16,7 @@ mod load_times;
 mod tests;
 
 use std::collections::{HashMap, VecDeque};
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
@@ -436,11 +437,12 @@ impl<S: Driven> Coordinator<S> {
         }
     }
 
-    /// Looks at the shard of every partition led here.
-    pub(crate) fn each_shard(&self, mut look: impl FnMut(i32, &S)) {
+    /// Looks at the shard of every partition led here; again for as long as `look` says that it has not seen
+    /// all of it. In between the shard works on.
+    pub(crate) fn each_shard(&self, mut look: impl FnMut(i32, &S) -> ControlFlow<()>) {
         let all: Vec<_> = self.led.read().iter().map(|(i, led)| (*i, Arc::clone(led))).collect();
         for (index, led) in all {
-            look(index, led.state.lock().runner.shard());
+            while look(index, led.state.lock().runner.shard()).is_continue() {}
         }
     }
 }

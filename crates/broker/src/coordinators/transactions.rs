@@ -1,6 +1,7 @@
 //! The transaction coordinator of this broker: routes requests to the shard their transactional id lives in, and has the
 //! markers written that its shards ask for.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock, Weak};
 
 use arc_swap::ArcSwap;
@@ -102,7 +103,10 @@ impl TransactionCoordinator {
     /// Transactions whose completion could not be written, and is written again.
     pub(crate) fn completions_to_retry(&self) -> usize {
         let mut count = 0;
-        self.coordinator.each_shard(|_, shard| count += shard.completions_to_retry());
+        self.coordinator.each_shard(|_, shard| {
+            count += shard.completions_to_retry();
+            ControlFlow::Break(())
+        });
         count
     }
 

@@ -174,8 +174,32 @@ impl GroupShard {
 
     /// Groups by state, members, offsets; counted now.
     pub fn counts(&self) -> GroupCounts {
-        let mut counts = GroupCounts { offsets: self.logged.offset_count(), ..Default::default() };
-        for group in self.live.values() {
+        self.counts_after(None, usize::MAX).0
+    }
+
+    /// The same of at most `limit` groups, by their names those behind `after`, and the last of them if
+    /// others follow: a shard of many groups is counted without it being held all the time. Offsets are
+    /// counted with the first.
+    pub fn counts_after(
+        &self,
+        after: Option<&Arc<str>>,
+        limit: usize,
+    ) -> (GroupCounts, Option<Arc<str>>) {
+        let mut counts = GroupCounts::default();
+        if after.is_none() {
+            counts.offsets = self.logged.offset_count();
+        }
+        let mut last = None;
+        for id in self.logged.names_after(after).take(limit) {
+            self.count(id, &mut counts);
+            last = Some(id);
+        }
+        let rest = last.filter(|&last| self.logged.names_after(Some(last)).next().is_some());
+        (counts, rest.cloned())
+    }
+
+    fn count(&self, id: &Arc<str>, counts: &mut GroupCounts) {
+        if let Some(group) = self.live.get(id) {
             counts.members += group.members().len();
             match group.state() {
                 ClassicGroupState::Empty => counts.empty += 1,
@@ -185,20 +209,18 @@ impl GroupShard {
                 ClassicGroupState::Dead => counts.dead += 1,
             }
         }
-        for (id, group) in self.logged.consumer_groups() {
-            counts.members += group.members().len();
-            if is_hosted(group, &self.config, id) {
-                counts.stable += 1;
-                continue;
-            }
-            match group.state() {
-                ConsumerGroupState::Empty => counts.consumer_empty += 1,
-                ConsumerGroupState::Assigning => counts.consumer_assigning += 1,
-                ConsumerGroupState::Reconciling => counts.consumer_reconciling += 1,
-                ConsumerGroupState::Stable => counts.consumer_stable += 1,
-            }
+        let Some(group) = self.logged.consumer_group(id) else { return };
+        counts.members += group.members().len();
+        if is_hosted(group, &self.config, id) {
+            counts.stable += 1;
+            return;
         }
-        counts
+        match group.state() {
+            ConsumerGroupState::Empty => counts.consumer_empty += 1,
+            ConsumerGroupState::Assigning => counts.consumer_assigning += 1,
+            ConsumerGroupState::Reconciling => counts.consumer_reconciling += 1,
+            ConsumerGroupState::Stable => counts.consumer_stable += 1,
+        }
     }
 
     /// What happened since the shard was made.
@@ -206,8 +228,25 @@ impl GroupShard {
         GroupCounters { rebalances: self.rebalances.counters(), ..self.counters }
     }
 
+    fn check_counts(&self) -> Result<(), String> {
+        let mut counts = GroupCounts::default();
+        let mut after = None;
+        loop {
+            let (some, last) = self.counts_after(after.as_ref(), 2);
+            counts += some;
+            let Some(last) = last else { break };
+            after = Some(last);
+        }
+        let groups = self.live.len() + self.logged.consumer_groups().count();
+        if counts != self.counts() || counts.groups() != groups {
+            return Err(format!("{groups} groups are counted as {counts:?}, {:?}", self.counts()));
+        }
+        Ok(())
+    }
+
     /// The invariants of the groups and of the module's header; says which one does not hold.
     pub fn check(&self) -> Result<(), String> {
+        self.check_counts()?;
         for group in self.live.values() {
             group.check()?;
             if !self.logged.group(group.id()).is_some_and(GroupEntry::is_classic) {
