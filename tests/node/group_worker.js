@@ -62,7 +62,7 @@ async function commit(commitOffsetsIfNecessary) {
 async function main() {
   const kafka = new Kafka({
     clientId: given.name,
-    brokers: [given.bootstrap],
+    brokers: given.bootstrap.split(','),
     logLevel: logLevel.ERROR,
     retry: { initialRetryTime: 100, retries: 12 },
   })

@@ -78,7 +78,7 @@ async function main() {
   const consumer = new Consumer({
     clientId: given.name,
     groupId: given.group,
-    bootstrapBrokers: [given.bootstrap],
+    bootstrapBrokers: given.bootstrap.split(','),
     retries: 12,
     retryDelay: 100,
     timeout: 10_000,

@@ -131,10 +131,13 @@ class GroupRun:
     def check_alive(self, member):
         check(member.is_alive, f"{member.label} ended by itself; see {self.scratch}/{member.life.name}.err")
 
+    def new_topic(self, name, partitions):
+        return NewTopic(name, partitions, 1)
+
     def create_topics(self):
         """Creates the topics, and waits until each partition is led. A producer's first batch that is refused before,
         and its second one that is not, would leave a record out: the broker has no sequence number to miss."""
-        for future in self.admin.create_topics([NewTopic(t, count, 1) for t, count in self.topics.items()]).values():
+        for future in self.admin.create_topics([self.new_topic(*it) for it in self.topics.items()]).values():
             future.result(30)
         consumer = Consumer({"bootstrap.servers": self.bootstrap, "group.id": self.group, "log_level": 0})
 
@@ -235,7 +238,7 @@ class GroupRun:
         try:
             eventually("all is consumed", DRAIN_SECONDS_MAX, is_drained)
         except AssertionError as error:
-            owners = {p: [m.label for m in self.members if p in m.life.owned] for p in behind}
+            owners = {p: [m.label for m in self.members if m.lives and p in m.life.owned] for p in behind}
             raise AssertionError(f"{error}: committed and written {behind}, owned by {owners}") from None
 
     def lives(self):

@@ -18,7 +18,7 @@ use crate::kills;
 use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
-use crate::{chaos, rolling, transaction_kills};
+use crate::{chaos, mixed, rolling, transaction_kills};
 
 /// Settings that both brokers get, so that groups form quickly, transactions that last too long are aborted soon,
 /// names agree, and retention leaves records alone whose timestamps the suites made up years ago.
@@ -112,7 +112,7 @@ const OTHERS: [&[&str]; 2] = [
 /// Makes of clients in groups, under the same broker when the others are done: dozens of processes at once.
 const MAKES: &str = "makes";
 /// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 9] = [
+const OWN_BROKERS: [&str; 10] = [
     "kill",
     "kills",
     "transaction_kills",
@@ -122,6 +122,7 @@ const OWN_BROKERS: [&str; 9] = [
     "exactly_once",
     "bank",
     "rolling",
+    "coordinator_moves",
 ];
 
 /// Runs the plan and prints a line per case.
@@ -238,9 +239,8 @@ impl Plan {
         let asked = self.suites.iter().any(|name| name == suite);
         match suite {
             // A handover needs both, and starts Kafka itself.
-            "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "installations" => {
-                target == Target::Thalweg && (asked || self.suites.is_empty())
-            }
+            "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "installations"
+            | "coordinator_moves" => target == Target::Thalweg && (asked || self.suites.is_empty()),
             // It also looks into directories, and asks for what Kafka does not promise.
             "kills" | "transaction_kills" => {
                 target == Target::Thalweg && (asked || self.suites.is_empty())
@@ -274,7 +274,7 @@ impl Plan {
                     && round.is_none_or(|round: u32| round <= self.kill_rounds)
             }
             "kills" | "transaction_kills" | "handover" | "chaos" | "exactly_once" | "bank"
-            | "rolling" | "directory" => self.wants(target, suite),
+            | "rolling" | "coordinator_moves" | "directory" => self.wants(target, suite),
             "installations" => {
                 let chosen = name.split('.').next().unwrap_or_default();
                 self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
@@ -401,6 +401,11 @@ fn clusters(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &
         let place = scratch.join("rolling");
         let command = rolling::command(tools, binary, &place, seed, &rolling::SHORT);
         follow(command, "rolling", target, scratch, tally);
+    }
+    if plan.wants(target, "coordinator_moves") {
+        let place = scratch.join("coordinator_moves");
+        let command = mixed::moves_command(tools, binary, &place, &mixed::SHORT_MOVES);
+        follow(command, "coordinator_moves", target, scratch, tally);
     }
 }
 

@@ -73,6 +73,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             rebalance mode for so long [1]; repeats a seed as soak kills does
   soak makes [MINUTES]      a group of each of six other makes, whose members are scaled, killed, paused and cut
                             off, in both modes in turn [60]; repeats a seed as soak kills does
+  soak coordinator-moves [--brokers thalweg,java|java,java] [--mode server|barrier] [--only LIST]
+                         [--steps LIST] [--at-once N] [--out FILE]
+                            a group of each make of client, whose coordinator moves to a Java broker and
+                            back, by elections and by kill -9
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice;
                             NAME is a fault's or a suite's of tests/mutations.toml
@@ -124,6 +128,7 @@ fn main() -> ExitCode {
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak", "makes"] => makes(&root, "60"),
         ["soak", "makes", minutes] => makes(&root, minutes),
+        ["soak", "coordinator-moves", rest @ ..] => coordinator_moves(&root, rest),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["held-heartbeats", out] => held_heartbeats(&root, out),
@@ -302,6 +307,19 @@ fn makes(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak makes: {e}"))?;
     let tools = setup::run(root)?;
     mixed::makes(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+}
+
+/// Pairs of options that the program knows.
+fn coordinator_moves(root: &Path, args: &[&str]) -> Result<(), String> {
+    for pair in args.chunks(2) {
+        match pair {
+            ["--brokers" | "--mode" | "--only" | "--steps" | "--at-once" | "--out", _] => {}
+            [name, _] => return Err(format!("soak coordinator-moves: there is no {name}")),
+            _ => return Err(format!("soak coordinator-moves: {} has no value", pair[0])),
+        }
+    }
+    let tools = setup::run(root)?;
+    mixed::coordinator_moves(&tools, &test::build(&tools)?, args)
 }
 
 fn held_heartbeats(root: &Path, out: &str) -> Result<(), String> {

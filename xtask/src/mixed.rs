@@ -1,6 +1,7 @@
 //! Unmodified clients of many makes in consumer groups: the soak of one group of them
 //! (`tests/python/group_soak.py`) and that of one group for each make (`tests/python/makes_soak.py`), in both modes of
-//! `thalweg.group.classic.rebalance.mode`, and what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`).
+//! `thalweg.group.classic.rebalance.mode`, what becomes of them when their coordinator moves to a Java broker
+//! (`tests/python/coordinator_moves.py`), and what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,6 +23,28 @@ pub fn makes(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<()
     command.arg("--node-modules").arg(&tools.node_modules).arg("--makes").arg(&tools.makes);
     add_go_programs(tools, &mut command)?;
     command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
+    call(command)
+}
+
+/// The options of the client suites: a group of librdkafka's that the coordinator assigns, whose coordinator moves to a
+/// Java broker.
+pub const SHORT_MOVES: [&str; 6] =
+    ["--mode", "server", "--only", "confluent", "--steps", "start,move"];
+
+/// The program of coordinators that move, without the makes' other programs. `options` are its own.
+pub fn moves_command(tools: &Tools, binary: &Path, scratch: &Path, options: &[&str]) -> Command {
+    let mut command = Command::new(&tools.python);
+    command.arg(tools.root.join("tests/python/coordinator_moves.py"));
+    command.arg("--binary").arg(binary).arg("--scratch").arg(scratch);
+    command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
+    command.args(options);
+    command
+}
+
+/// Moves the coordinator of groups of each make to a Java broker and back.
+pub fn coordinator_moves(tools: &Tools, binary: &Path, options: &[&str]) -> Result<(), String> {
+    let mut command = with_clients(tools, binary, "coordinator_moves.py", "target/moves")?;
+    command.arg("--makes").arg(&tools.makes).args(options);
     call(command)
 }
 

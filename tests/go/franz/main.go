@@ -63,7 +63,7 @@ func commit(w *worker.Worker, client *kgo.Client, names []string) {
 func main() {
 	w := worker.New()
 	options := []kgo.Opt{
-		kgo.SeedBrokers(w.Text("bootstrap")),
+		kgo.SeedBrokers(w.List("bootstrap")...),
 		kgo.ClientID(w.Text("name")),
 		kgo.ConsumerGroup(w.Text("group")),
 		kgo.ConsumeTopics(w.List("topics")...),

@@ -72,7 +72,7 @@ func main() {
 	}()
 	for !w.IsStopping() {
 		processor, err := goka.NewProcessor(
-			[]string{w.Text("bootstrap")},
+			w.List("bootstrap"),
 			goka.DefineGroup(goka.Group(w.Text("group")), edges...),
 			goka.WithClientID(w.Text("name")),
 			goka.WithConsumerGroupBuilder(build),

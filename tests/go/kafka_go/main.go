@@ -50,7 +50,7 @@ func (m *member) commit(generation *kafka.Generation) {
 // read works on one partition until the generation ends.
 func (m *member) read(ctx context.Context, topic string, assigned kafka.PartitionAssignment) {
 	reader := kafka.NewReader(kafka.ReaderConfig{
-		Brokers:   []string{m.Text("bootstrap")},
+		Brokers:   m.List("bootstrap"),
 		Topic:     topic,
 		Partition: assigned.ID,
 		MinBytes:  1,
@@ -122,7 +122,7 @@ func main() {
 	}
 	group, err := kafka.NewConsumerGroup(kafka.ConsumerGroupConfig{
 		ID:                     m.Text("group"),
-		Brokers:                []string{m.Text("bootstrap")},
+		Brokers:                m.List("bootstrap"),
 		Dialer:                 &kafka.Dialer{ClientID: m.Text("name"), Timeout: 10 * time.Second, DualStack: true},
 		Topics:                 m.List("topics"),
 		GroupBalancers:         offered,

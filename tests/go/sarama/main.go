@@ -103,10 +103,12 @@ func main() {
 	config.Consumer.Group.Heartbeat.Interval = m.Millis("heartbeat_ms")
 	config.Consumer.Group.Rebalance.Timeout = m.Millis("rebalance_ms")
 	config.Consumer.Group.InstanceId = m.Text("instance")
+	// Its default has an assignor already, and Kafka refuses members that name one twice.
+	config.Consumer.Group.Rebalance.GroupStrategies = nil
 	for _, name := range m.List("assignors") {
 		config.Consumer.Group.Rebalance.GroupStrategies = append(config.Consumer.Group.Rebalance.GroupStrategies, strategies[name]())
 	}
-	group, err := sarama.NewConsumerGroup([]string{m.Text("bootstrap")}, m.Text("group"), config)
+	group, err := sarama.NewConsumerGroup(m.List("bootstrap"), m.Text("group"), config)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

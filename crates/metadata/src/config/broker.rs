@@ -121,11 +121,15 @@ pub fn embedded_defaults() -> Properties {
 /// other nodes makes internal topics for all of them, and so goes by Kafka's defaults.
 pub(super) fn added_defaults(props: &Properties) -> Properties {
     let mut added = embedded_defaults();
-    let joins = |roles: &String| roles.split(',').all(|role| role.trim() != "controller");
-    if props.get("process.roles").is_some_and(joins) {
+    if props.get("process.roles").is_some_and(|roles| !has_controller(roles)) {
         added.retain(|name, _| name == "socket.receive.buffer.bytes");
     }
     added
+}
+
+/// Whether a node with this `process.roles` is a controller.
+fn has_controller(roles: &str) -> bool {
+    roles.split(',').any(|role| role.trim() == "controller")
 }
 
 /// A configuration with what stands where `server.properties` would.
@@ -211,11 +215,13 @@ impl BrokerConfig {
         props: Properties,
     ) -> Result<BrokerConfig, ConfigError> {
         let mut values = Vec::with_capacity(BROKER.keys().len());
+        let has_controller = props.get("process.roles").is_some_and(|roles| has_controller(roles));
         for key in BROKER.keys() {
             values.push(match (props.get(key.name), &key.default) {
                 (Some(text), _) => Some(key.parse(text)?),
-                (None, Default::Value(value)) => Some(value.clone()),
-                (None, Default::Null) => None,
+                (None, Default::Value(_) | Default::Null) => {
+                    key.default_on(has_controller).cloned()
+                }
                 (None, Default::Required) => return Err(ConfigError::Missing { name: key.name }),
             });
         }

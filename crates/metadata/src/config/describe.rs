@@ -284,7 +284,8 @@ fn places(broker: &BrokerConfig, name: &str, sensitive: bool) -> Vec<Synonym> {
         }
     }
     for synonym in &synonyms {
-        if let Some(value) = BROKER.get(synonym).and_then(ConfigKey::default_value) {
+        let default = |key: &'static ConfigKey| key.default_on(broker.roles().controller);
+        if let Some(value) = BROKER.get(synonym).and_then(default) {
             places.push(Synonym {
                 name: (*synonym).to_owned(),
                 value: Some(value.to_text()).filter(|_| !sensitive),
@@ -362,6 +363,37 @@ mod tests {
         assert!(find(&all, "node.id").read_only);
         assert!(!find(&all, "log.retention.ms").read_only);
         assert!(all.iter().all(|described| described.name != "unstable.api.versions.enable"));
+    }
+
+    /// A broker of its own assigns groups of classic consumers, one that has joined Kafka's controllers only if it is told
+    /// to; brokers and groups are described with what is in force.
+    #[test]
+    fn rebalance_mode_is_barrier_by_default_when_joined() {
+        const MODE: &str = "thalweg.group.classic.rebalance.mode";
+        let joined = [
+            ("process.roles", "broker"),
+            ("node.id", "3"),
+            ("controller.listener.names", "CONTROLLER"),
+            ("controller.quorum.bootstrap.servers", "a:1"),
+        ];
+        let told = |pairs: &[(&str, &str)]| {
+            let config = BrokerConfig::new(props(pairs), Mode::Embedded).expect("a config");
+            let of_broker = broker(&config, Some(&[MODE])).remove(0);
+            let of_group = group(&config, &props(&[]), Some(&[MODE])).expect("configs").remove(0);
+            let shown = |described: Described| {
+                let last = described.synonyms.last().and_then(|place| place.value.clone());
+                (described.value.unwrap_or_default(), described.source, last.unwrap_or_default())
+            };
+            assert_eq!(config.group_classic_rebalance_mode(), of_group.value.clone().unwrap());
+            let of_broker = shown(of_broker);
+            assert_eq!(shown(of_group), of_broker);
+            of_broker
+        };
+        let shown = |value: &str, source, default: &str| (value.into(), source, default.into());
+        assert_eq!(told(&[]), shown("server", ConfigSource::Default, "server"));
+        assert_eq!(told(&joined), shown("barrier", ConfigSource::Default, "barrier"));
+        let set = [&joined[..], &[(MODE, "server")]].concat();
+        assert_eq!(told(&set), shown("server", ConfigSource::StaticBroker, "barrier"));
     }
 
     #[test]

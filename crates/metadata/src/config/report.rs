@@ -95,7 +95,8 @@ impl BrokerConfig {
                 None if base.is_some() => "settings of single listeners are not served yet",
                 None => continue,
             };
-            let is_default = key.parse(text).ok().as_ref() == key.default_value();
+            let default = key.default_on(self.roles().controller);
+            let is_default = key.parse(text).ok().as_ref() == default;
             if !is_default || base.is_some() {
                 let value = if key.is_sensitive() { HIDDEN.to_owned() } else { text.clone() };
                 reports.push(Report::NotYet { name: name.clone(), value, reason });

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | name | as in Kafka |
 //! | type | see [`ConfigType`] |
-//! | default | `none` (must be set), `null` (unset), or `=` and the value |
+//! | default | `none` (must be set), `null` (unset), or `=` and the value; `, joined =` and another one where brokers that have joined other nodes' controllers have that |
 //! | valid values | see [`Valid`]: `-`, `0..`, `1..17`, `{a,b}`, `{~a,b}` (any case), `list{a,b}+empty+null`, or a named rule |
 //! | importance | `high`, `medium`, `low`; ` internal` marks what DescribeConfigs does not list |
 //! | update | `read-only`, `per-broker`, `cluster-wide` for brokers; `dynamic` for everything else |
@@ -73,8 +73,10 @@ pub struct ConfigKey {
     pub name: &'static str,
     /// The type of its value.
     pub config_type: ConfigType,
-    /// Its value when nobody sets it.
+    /// Its value when nobody sets it, on a node that has a controller of its own.
     pub default: Default,
+    /// The default of a broker that has joined other nodes' controllers, where it is another one.
+    joined_default: Option<Value>,
     /// The values it takes.
     pub valid: Valid,
     /// How much it matters.
@@ -100,6 +102,12 @@ impl ConfigKey {
             Default::Value(value) => Some(value),
             Default::Required | Default::Null => None,
         }
+    }
+
+    /// What it is when nobody sets it on a node that has a controller of its own, or on one that has joined other
+    /// nodes'.
+    pub fn default_on(&self, has_controller: bool) -> Option<&Value> {
+        self.joined_default.as_ref().filter(|_| !has_controller).or_else(|| self.default_value())
     }
 
     /// Why it does not act on a node that has a controller of its own, or on one that has joined other nodes'.
@@ -141,7 +149,12 @@ impl ConfigKey {
         let mut columns = line.splitn(8, " | ");
         let name = columns.next()?;
         let config_type = ConfigType::from_name(columns.next()?)?;
-        let default = match columns.next()? {
+        let default = columns.next()?;
+        let (default, joined_default) = match default.split_once(JOINED_DEFAULT) {
+            Some((default, joined)) => (default, Some(config_type.parse(joined).ok()?)),
+            None => (default, None),
+        };
+        let default = match default {
             "none" => Default::Required,
             "null" => Default::Null,
             text => Default::Value(config_type.parse(text.strip_prefix('=')?).ok()?),
@@ -174,6 +187,7 @@ impl ConfigKey {
             name,
             config_type,
             default,
+            joined_default,
             valid,
             importance,
             internal,
@@ -186,9 +200,15 @@ impl ConfigKey {
             Default::Null => key.valid.check(None).ok()?,
             Default::Required => {}
         }
+        if let Some(joined) = &key.joined_default {
+            key.valid.check(Some(joined)).ok()?;
+        }
         Some(key)
     }
 }
+
+/// What stands in a table between a default and that of brokers that have joined other nodes' controllers.
+const JOINED_DEFAULT: &str = ", joined =";
 
 /// Tag of configs that act where the controllers are other nodes.
 const JOINED: &str = "joined";
