@@ -17,6 +17,7 @@ use std::path::Path;
 use std::process::Command;
 
 use facts::{Field, Message, Presence, parse};
+use read::variable;
 use tables::{PRELUDE, api_table, metadata_enum, table};
 
 /// Messages that a broker or client reads so often that they get a borrowed form.
@@ -288,17 +289,39 @@ impl Emitter<'_> {
         let _ = writeln!(self.out, "impl {name} {{");
         let _ = writeln!(
             self.out,
-            "#[allow(unused_variables, clippy::field_reassign_with_default)]\npub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {{"
+            "#[allow(unused_variables)]\npub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {{"
         );
         self.flex_line(fields, self.has_tags());
-        self.out.push_str("let mut m = Self::default();\n");
+        // Each field is a variable of its own: assigning to those of a default struct would drop what is
+        // there, and compiling that for all messages takes long.
         for field in fields.iter().filter(|f| f.tag.is_none()) {
-            let body =
-                format!("m.{} = {};", snake(&field.name), self.read_expr(field, Form::Owned));
-            self.guarded(field, &body);
+            let read = self.read_expr(field, Form::Owned);
+            let value = match self.present(field) {
+                Presence::Always => read,
+                Presence::If(e) => {
+                    format!(
+                        "if {e} {{ {read} }} else {{ {} }}",
+                        self.default_expr(field, Form::Owned)
+                    )
+                }
+                Presence::Never => continue,
+            };
+            let _ = writeln!(self.out, "let {} = {value};", variable(field));
         }
-        self.read_tags(fields, Form::Owned);
-        self.out.push_str("Ok(m)\n}\n\n");
+        self.read_owned_tags(fields);
+        self.out.push_str("Ok(Self {\n");
+        for field in fields {
+            let (name, read) = (snake(&field.name), variable(field));
+            let _ = if name == read {
+                writeln!(self.out, "{name},")
+            } else {
+                writeln!(self.out, "{name}: {read},")
+            };
+        }
+        if self.has_tags() {
+            self.out.push_str("unknown_tags,\n");
+        }
+        self.out.push_str("})\n}\n\n");
         self.writer(name, fields, Form::Owned);
         self.out.push_str("}\n\n");
         self.json(name, fields);

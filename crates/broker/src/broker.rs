@@ -1,5 +1,6 @@
 //! One broker: what its parts share. How metadata takes effect on them: `publisher`.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -278,6 +279,8 @@ impl Broker {
     ) -> JoinHandle<()> {
         let mut shutdown = self.shutdown.subscribe();
         let broker = Arc::clone(self);
+        // A task is compiled for each type of future, and there are dozens that run for as long as the broker.
+        let work: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(work);
         tokio::spawn(async move {
             tokio::select! {
                 ended = CatchPanic(work) => {

@@ -30,7 +30,7 @@ mod transactions;
 mod usage;
 
 /// A broker of many connections and groups has millions of pieces of all lengths and ages; with glibc's allocator
-/// a third of its heap is holes between them, and more after every burst.
+/// a third of its heap is holes between them, and more after every burst. What is shipped has this feature.
 #[cfg(all(feature = "jemalloc", target_os = "linux"))]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;

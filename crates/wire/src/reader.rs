@@ -280,15 +280,12 @@ impl<'a> Reader<'a> {
     pub fn nullable_vec<T>(
         &mut self,
         flex: bool,
-        mut element: impl FnMut(&mut Self) -> Decoded<T>,
+        element: impl FnMut(&mut Self) -> Decoded<T>,
     ) -> Decoded<Option<Vec<T>>> {
-        let Some(count) = self.array_len(flex)? else { return Ok(None) };
-        self.charge(count.saturating_mul(size_of::<T>()))?;
-        let mut out = Vec::with_capacity(count);
-        for _ in 0..count {
-            out.push(element(self)?);
+        match self.charged_len(flex, size_of::<T>())? {
+            Some(count) => self.elements(count, element).map(Some),
+            None => Ok(None),
         }
-        Ok(Some(out))
     }
     /// An array that cannot be null, owned.
     pub fn vec<T>(
@@ -296,7 +293,30 @@ impl<'a> Reader<'a> {
         flex: bool,
         element: impl FnMut(&mut Self) -> Decoded<T>,
     ) -> Decoded<Vec<T>> {
-        self.nullable_vec(flex, element)?.ok_or(DecodeError::BadLength(-1))
+        match self.charged_len(flex, size_of::<T>())? {
+            Some(count) => self.elements(count, element),
+            None => Err(DecodeError::BadLength(-1)),
+        }
+    }
+
+    // Hundreds of types have arrays: what does not depend on the type is compiled once.
+    #[inline(never)]
+    fn charged_len(&mut self, flex: bool, size: usize) -> Decoded<Option<usize>> {
+        let Some(count) = self.array_len(flex)? else { return Ok(None) };
+        self.charge(count.saturating_mul(size))?;
+        Ok(Some(count))
+    }
+
+    fn elements<T>(
+        &mut self,
+        count: usize,
+        mut element: impl FnMut(&mut Self) -> Decoded<T>,
+    ) -> Decoded<Vec<T>> {
+        let mut out = Vec::with_capacity(count);
+        while out.len() < count {
+            out.push(element(self)?);
+        }
+        Ok(out)
     }
 
     /// An array read in place: every element is checked now, and decoded again when iterated.
@@ -387,6 +407,17 @@ impl<'a> Reader<'a> {
             self.skip(size as usize)?;
         }
         Ok(self.buf)
+    }
+
+    /// The tagged section of which no field is known: all are kept.
+    pub fn unknown_tags(&mut self) -> Decoded<RawTags> {
+        let mut unknown = RawTags::default();
+        match *self.buf {
+            // Nearly always there are none.
+            [0, ref rest @ ..] => self.buf = rest,
+            _ => self.tags(Some(&mut unknown), |_, _| Ok(false))?,
+        }
+        Ok(unknown)
     }
 
     /// The tagged section: `known` reads a tag it knows and says so; others are kept or skipped.

@@ -365,11 +365,17 @@ impl Writer {
         v: Option<&[T]>,
         mut element: impl FnMut(&mut Self, &T) -> Encoded,
     ) -> Encoded {
-        self.wide_len(flex, v.map(<[T]>::len))?;
+        self.array_len(flex, v.map(<[T]>::len))?;
         for item in v.unwrap_or_default() {
             element(self, item)?;
         }
         Ok(())
+    }
+
+    // Hundreds of types have arrays: what does not depend on the type is compiled once.
+    #[inline(never)]
+    fn array_len(&mut self, flex: bool, len: Option<usize>) -> Encoded {
+        self.wide_len(flex, len)
     }
 
     /// Starts a tagged field.
@@ -393,6 +399,24 @@ impl Writer {
     pub fn raw_tags(&mut self, tags: &RawTags) -> Encoded {
         self.uvarint(tags.len() as u32);
         self.raw_tags_below(None, &mut tags.as_slice())
+    }
+
+    /// The tagged section of a version that may have none, all of it unknown fields of a message or a part
+    /// of one.
+    pub(crate) fn unknown_tags(
+        &mut self,
+        flex: bool,
+        tags: &RawTags,
+        message: &'static str,
+        version: i16,
+    ) -> Encoded {
+        if flex {
+            self.raw_tags(tags)
+        } else if tags.is_empty() {
+            Ok(())
+        } else {
+            Err(EncodeError::NotInVersion { message, field: "unknown_tags", version })
+        }
     }
 
     /// Unknown fields whose tags come before `below`, or all that are left.

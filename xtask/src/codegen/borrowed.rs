@@ -59,7 +59,7 @@ impl Emitter<'_> {
     /// Tags of a view; where none is known they are only gone past.
     pub(super) fn read_view_tags(&mut self, fields: &[Field]) {
         if fields.iter().any(|f| f.tag.is_some()) {
-            self.read_tags(fields, Form::View);
+            self.read_known_tags(fields);
             return;
         }
         match self.flex() {

@@ -5,39 +5,71 @@ use std::fmt::Write as _;
 use super::facts::{Field, Presence, Versions};
 use super::{Emitter, Form, snake};
 
+/// The variable into which a field of the owned form is read.
+pub(super) fn variable(field: &Field) -> String {
+    let name = snake(&field.name);
+    // Names that the statements around it have.
+    match name.as_str() {
+        "r" | "tag" | "version" | "flex" | "unknown_tags" => format!("its_{name}"),
+        _ => name,
+    }
+}
+
 impl Emitter<'_> {
-    pub(super) fn read_tags(&mut self, fields: &[Field], form: Form) {
+    /// Tags of the owned form, into a variable for each field and one for those that are unknown.
+    pub(super) fn read_owned_tags(&mut self, fields: &[Field]) {
         if !self.has_tags() {
             return;
         }
+        let tagged: Vec<&Field> = fields.iter().filter(|f| f.tag.is_some()).collect();
+        if tagged.is_empty() {
+            let read = match self.flex() {
+                "true" => "r.unknown_tags()?",
+                _ => "if flex { r.unknown_tags()? } else { RawTags::default() }",
+            };
+            let _ = writeln!(self.out, "let unknown_tags = {read};");
+            return;
+        }
+        for field in tagged {
+            let value = self.default_expr(field, Form::Owned);
+            let _ = writeln!(self.out, "let mut {} = {value};", variable(field));
+        }
+        let open = self.flexible_block();
+        let arms = self.tag_arms(fields, Form::Owned);
+        let _ = writeln!(
+            self.out,
+            "let mut unknown_tags = RawTags::default();\n{open} r.tags(Some(&mut unknown_tags), {arms})?; }}"
+        );
+    }
+
+    /// Tags of a view; those that are unknown are gone past.
+    pub(super) fn read_known_tags(&mut self, fields: &[Field]) {
+        if !self.has_tags() {
+            return;
+        }
+        let open = self.flexible_block();
+        let arms = self.tag_arms(fields, Form::View);
+        let _ = writeln!(self.out, "{open} r.tags(None, {arms})?; }}");
+    }
+
+    fn flexible_block(&self) -> &'static str {
+        if self.flex() == "true" { "{" } else { "if flex {" }
+    }
+
+    /// A closure that reads the tags that are known.
+    fn tag_arms(&self, fields: &[Field], form: Form) -> String {
         let mut arms = String::new();
         for field in fields {
             let Some(tag) = field.tag else { continue };
             let guard = self.tag_guard(field);
-            let _ = writeln!(
-                arms,
-                "{tag} => {{ {guard} m.{} = {}; }}",
-                snake(&field.name),
-                self.read_expr(field, form)
-            );
+            let target = match form {
+                Form::Owned => variable(field),
+                _ => format!("m.{}", snake(&field.name)),
+            };
+            let read = self.read_expr(field, form);
+            let _ = writeln!(arms, "{tag} => {{ {guard} {target} = {read}; }}");
         }
-        let keep = match form {
-            Form::Owned => "Some(&mut unknown_tags)",
-            _ => "None",
-        };
-        let open = if self.flex() == "true" { "{" } else { "if flex {" };
-        let body = if arms.is_empty() {
-            "|_, _| Ok(false)".to_owned()
-        } else {
-            format!("|r, tag| {{ match tag {{ {arms} _ => return Ok(false), }} Ok(true) }}")
-        };
-        let (pre, post) = match form {
-            Form::Owned => {
-                ("let mut unknown_tags = RawTags::default();", "m.unknown_tags = unknown_tags;")
-            }
-            _ => ("", ""),
-        };
-        let _ = writeln!(self.out, "{open} {pre} r.tags({keep}, {body})?; {post} }}");
+        format!("|r, tag| {{ match tag {{ {arms} _ => return Ok(false), }} Ok(true) }}")
     }
 
     /// Refuses a tagged field in versions that do not have it.

@@ -96,13 +96,17 @@ impl Emitter<'_> {
             };
             let mut body = String::new();
             let unknown = form == Form::Owned;
+            if unknown && tagged.is_empty() {
+                let flex = self.flex();
+                let _ = writeln!(
+                    self.out,
+                    "w.unknown_tags({flex}, &self.unknown_tags, {name:?}, version)\n}}"
+                );
+                return;
+            }
             let start = if unknown { "self.unknown_tags.len()" } else { "0" };
             if tagged.is_empty() {
-                body.push_str(if unknown {
-                    "w.raw_tags(&self.unknown_tags)?;"
-                } else {
-                    "w.uvarint(0);"
-                });
+                body.push_str("w.uvarint(0);");
             } else {
                 let _ = writeln!(body, "let mut count = {start};");
                 for (i, field) in tagged.iter().enumerate() {

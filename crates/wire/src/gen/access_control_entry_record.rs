@@ -35,23 +35,28 @@ impl Default for AccessControlEntryRecord {
 }
 
 impl AccessControlEntryRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.id = r.uuid()?;
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(true)?;
-        m.pattern_type = r.i8()?;
-        m.principal = r.string(true)?;
-        m.host = r.string(true)?;
-        m.operation = r.i8()?;
-        m.permission_type = r.i8()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let id = r.uuid()?;
+        let resource_type = r.i8()?;
+        let resource_name = r.string(true)?;
+        let pattern_type = r.i8()?;
+        let principal = r.string(true)?;
+        let host = r.string(true)?;
+        let operation = r.i8()?;
+        let permission_type = r.i8()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            id,
+            resource_type,
+            resource_name,
+            pattern_type,
+            principal,
+            host,
+            operation,
+            permission_type,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -68,8 +73,7 @@ impl AccessControlEntryRecord {
         b[0..1].copy_from_slice(&self.operation.to_be_bytes());
         b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AccessControlEntryRecord", version)
     }
 }
 

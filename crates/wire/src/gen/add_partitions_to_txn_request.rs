@@ -29,31 +29,32 @@ impl Default for AddPartitionsToTxnRequest {
 }
 
 impl AddPartitionsToTxnRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 4 {
-            m.transactions = r.vec(flex, |r| AddPartitionsToTxnTransaction::read(r, version))?;
-        }
-        if version <= 3 {
-            m.v3_and_below_transactional_id = r.string(flex)?;
-        }
-        if version <= 3 {
-            m.v3_and_below_producer_id = r.i64()?;
-        }
-        if version <= 3 {
-            m.v3_and_below_producer_epoch = r.i16()?;
-        }
-        if version <= 3 {
-            m.v3_and_below_topics = r.vec(flex, |r| AddPartitionsToTxnTopic::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactions = if version >= 4 {
+            r.vec(flex, |r| AddPartitionsToTxnTransaction::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let v3_and_below_transactional_id =
+            if version <= 3 { r.string(flex)? } else { String::new() };
+        let v3_and_below_producer_id = if version <= 3 { r.i64()? } else { 0 };
+        let v3_and_below_producer_epoch = if version <= 3 { r.i16()? } else { 0 };
+        let v3_and_below_topics = if version <= 3 {
+            r.vec(flex, |r| AddPartitionsToTxnTopic::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            transactions,
+            v3_and_below_transactional_id,
+            v3_and_below_producer_id,
+            v3_and_below_producer_epoch,
+            v3_and_below_topics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -113,16 +114,7 @@ impl AddPartitionsToTxnRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnRequest", version)
     }
 }
 
@@ -192,31 +184,27 @@ impl Default for AddPartitionsToTxnTransaction {
 }
 
 impl AddPartitionsToTxnTransaction {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 4 {
-            m.transactional_id = r.string(flex)?;
-        }
-        if version >= 4 {
-            m.producer_id = r.i64()?;
-        }
-        if version >= 4 {
-            m.producer_epoch = r.i16()?;
-        }
-        if version >= 4 {
-            m.verify_only = r.bool()?;
-        }
-        if version >= 4 {
-            m.topics = r.vec(flex, |r| AddPartitionsToTxnTopic::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = if version >= 4 { r.string(flex)? } else { String::new() };
+        let producer_id = if version >= 4 { r.i64()? } else { 0 };
+        let producer_epoch = if version >= 4 { r.i16()? } else { 0 };
+        let verify_only = if version >= 4 { r.bool()? } else { false };
+        let topics = if version >= 4 {
+            r.vec(flex, |r| AddPartitionsToTxnTopic::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            verify_only,
+            topics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -273,16 +261,7 @@ impl AddPartitionsToTxnTransaction {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnTransaction",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnTransaction", version)
     }
 }
 
@@ -346,18 +325,13 @@ impl Default for AddPartitionsToTxnTopic {
 }
 
 impl AddPartitionsToTxnTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| r.i32())?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| r.i32())?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -368,16 +342,7 @@ impl AddPartitionsToTxnTopic {
             w.i32(*v);
             Ok(())
         })?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnTopic", version)
     }
 }
 

@@ -27,28 +27,29 @@ impl Default for AddPartitionsToTxnResponse {
 }
 
 impl AddPartitionsToTxnResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        if version >= 4 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if version >= 4 {
-            m.results_by_transaction =
-                r.vec(flex, |r| AddPartitionsToTxnResult::read(r, version))?;
-        }
-        if version <= 3 {
-            m.results_by_topic_v3_and_below =
-                r.vec(flex, |r| AddPartitionsToTxnTopicResult::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = if version >= 4 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let results_by_transaction = if version >= 4 {
+            r.vec(flex, |r| AddPartitionsToTxnResult::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let results_by_topic_v3_and_below = if version <= 3 {
+            r.vec(flex, |r| AddPartitionsToTxnTopicResult::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            results_by_transaction,
+            results_by_topic_v3_and_below,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -86,16 +87,7 @@ impl AddPartitionsToTxnResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnResponse", version)
     }
 }
 
@@ -151,22 +143,17 @@ impl Default for AddPartitionsToTxnResult {
 }
 
 impl AddPartitionsToTxnResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 4 {
-            m.transactional_id = r.string(flex)?;
-        }
-        if version >= 4 {
-            m.topic_results = r.vec(flex, |r| AddPartitionsToTxnTopicResult::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = if version >= 4 { r.string(flex)? } else { String::new() };
+        let topic_results = if version >= 4 {
+            r.vec(flex, |r| AddPartitionsToTxnTopicResult::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { transactional_id, topic_results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -194,16 +181,7 @@ impl AddPartitionsToTxnResult {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnResult", version)
     }
 }
 
@@ -249,19 +227,14 @@ impl Default for AddPartitionsToTxnTopicResult {
 }
 
 impl AddPartitionsToTxnTopicResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.results_by_partition =
+        let name = r.string(flex)?;
+        let results_by_partition =
             r.vec(flex, |r| AddPartitionsToTxnPartitionResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, results_by_partition, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -269,16 +242,7 @@ impl AddPartitionsToTxnTopicResult {
         let flex = version >= 3;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.results_by_partition[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnTopicResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnTopicResult", version)
     }
 }
 
@@ -316,18 +280,13 @@ impl Default for AddPartitionsToTxnPartitionResult {
 }
 
 impl AddPartitionsToTxnPartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.partition_error_code = r.i16()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let partition_error_code = r.i16()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, partition_error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -337,16 +296,7 @@ impl AddPartitionsToTxnPartitionResult {
         b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
         b[4..6].copy_from_slice(&self.partition_error_code.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AddPartitionsToTxnPartitionResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AddPartitionsToTxnPartitionResult", version)
     }
 }
 

@@ -31,23 +31,24 @@ impl Default for AddRaftVoterRequest {
 }
 
 impl AddRaftVoterRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.cluster_id = r.nullable_string(true)?;
-        m.timeout_ms = r.i32()?;
-        m.voter_id = r.i32()?;
-        m.voter_directory_id = r.uuid()?;
-        m.listeners = r.vec(true, |r| Listener::read(r, version))?;
-        if version >= 1 {
-            m.ack_when_committed = r.bool()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = r.nullable_string(true)?;
+        let timeout_ms = r.i32()?;
+        let voter_id = r.i32()?;
+        let voter_directory_id = r.uuid()?;
+        let listeners = r.vec(true, |r| Listener::read(r, version))?;
+        let ack_when_committed = if version >= 1 { r.bool()? } else { true };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            cluster_id,
+            timeout_ms,
+            voter_id,
+            voter_directory_id,
+            listeners,
+            ack_when_committed,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -70,8 +71,7 @@ impl AddRaftVoterRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AddRaftVoterRequest", version)
     }
 }
 
@@ -131,18 +131,13 @@ impl Default for Listener {
 }
 
 impl Listener {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -150,8 +145,7 @@ impl Listener {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Listener", version)
     }
 }
 

@@ -19,17 +19,12 @@ impl Default for AllocateProducerIdsRequest {
 }
 
 impl AllocateProducerIdsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.broker_epoch = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = r.i32()?;
+        let broker_epoch = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { broker_id, broker_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,8 +33,7 @@ impl AllocateProducerIdsRequest {
         b[0..4].copy_from_slice(&self.broker_id.to_be_bytes());
         b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AllocateProducerIdsRequest", version)
     }
 }
 

@@ -27,19 +27,14 @@ impl Default for AllocateProducerIdsResponse {
 }
 
 impl AllocateProducerIdsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.producer_id_start = r.i64()?;
-        m.producer_id_len = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let producer_id_start = r.i64()?;
+        let producer_id_len = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, producer_id_start, producer_id_len, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl AllocateProducerIdsResponse {
         b[6..14].copy_from_slice(&self.producer_id_start.to_be_bytes());
         b[14..18].copy_from_slice(&self.producer_id_len.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AllocateProducerIdsResponse", version)
     }
 }
 

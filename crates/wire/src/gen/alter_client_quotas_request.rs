@@ -19,18 +19,13 @@ impl Default for AlterClientQuotasRequest {
 }
 
 impl AlterClientQuotasRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entries = r.vec(flex, |r| EntryData::read(r, version))?;
-        m.validate_only = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entries = r.vec(flex, |r| EntryData::read(r, version))?;
+        let validate_only = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entries, validate_only, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl AlterClientQuotasRequest {
         let flex = version >= 1;
         w.array(flex, Some(&self.entries[..]), |w, v| v.write(w, version))?;
         w.bool(self.validate_only);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AlterClientQuotasRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AlterClientQuotasRequest", version)
     }
 }
 
@@ -89,18 +75,13 @@ impl Default for EntryData {
 }
 
 impl EntryData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entity = r.vec(flex, |r| EntityData::read(r, version))?;
-        m.ops = r.vec(flex, |r| OpData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity = r.vec(flex, |r| EntityData::read(r, version))?;
+        let ops = r.vec(flex, |r| OpData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entity, ops, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -108,16 +89,7 @@ impl EntryData {
         let flex = version >= 1;
         w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
         w.array(flex, Some(&self.ops[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EntryData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EntryData", version)
     }
 }
 
@@ -159,18 +131,13 @@ impl Default for EntityData {
 }
 
 impl EntityData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entity_type = r.string(flex)?;
-        m.entity_name = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity_type = r.string(flex)?;
+        let entity_name = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entity_type, entity_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -178,16 +145,7 @@ impl EntityData {
         let flex = version >= 1;
         w.string(flex, &self.entity_type)?;
         w.nullable_string(flex, self.entity_name.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EntityData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EntityData", version)
     }
 }
 
@@ -229,19 +187,14 @@ impl Default for OpData {
 }
 
 impl OpData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.key = r.string(flex)?;
-        m.value = r.f64()?;
-        m.remove = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(flex)?;
+        let value = r.f64()?;
+        let remove = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { key, value, remove, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -252,16 +205,7 @@ impl OpData {
         b[0..8].copy_from_slice(&self.value.to_be_bytes());
         b[8..9].copy_from_slice(&[u8::from(self.remove)]);
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OpData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OpData", version)
     }
 }
 

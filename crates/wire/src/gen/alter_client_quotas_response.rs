@@ -19,18 +19,13 @@ impl Default for AlterClientQuotasResponse {
 }
 
 impl AlterClientQuotasResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.entries = r.vec(flex, |r| EntryData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let entries = r.vec(flex, |r| EntryData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, entries, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl AlterClientQuotasResponse {
         let flex = version >= 1;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.entries[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AlterClientQuotasResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AlterClientQuotasResponse", version)
     }
 }
 
@@ -91,19 +77,14 @@ impl Default for EntryData {
 }
 
 impl EntryData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.entity = r.vec(flex, |r| EntityData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let entity = r.vec(flex, |r| EntityData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, error_message, entity, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -112,16 +93,7 @@ impl EntryData {
         w.i16(self.error_code.0);
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EntryData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EntryData", version)
     }
 }
 
@@ -170,18 +142,13 @@ impl Default for EntityData {
 }
 
 impl EntityData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entity_type = r.string(flex)?;
-        m.entity_name = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity_type = r.string(flex)?;
+        let entity_name = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entity_type, entity_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -189,16 +156,7 @@ impl EntityData {
         let flex = version >= 1;
         w.string(flex, &self.entity_type)?;
         w.nullable_string(flex, self.entity_name.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EntityData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EntityData", version)
     }
 }
 

@@ -25,20 +25,13 @@ impl Default for AlterPartitionReassignmentsRequest {
 }
 
 impl AlterPartitionReassignmentsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.timeout_ms = r.i32()?;
-        if version >= 1 {
-            m.allow_replication_factor_change = r.bool()?;
-        }
-        m.topics = r.vec(true, |r| ReassignableTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let timeout_ms = r.i32()?;
+        let allow_replication_factor_change = if version >= 1 { r.bool()? } else { true };
+        let topics = r.vec(true, |r| ReassignableTopic::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { timeout_ms, allow_replication_factor_change, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -59,8 +52,7 @@ impl AlterPartitionReassignmentsRequest {
             }
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterPartitionReassignmentsRequest", version)
     }
 }
 
@@ -108,25 +100,19 @@ impl Default for ReassignableTopic {
 }
 
 impl ReassignableTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.vec(true, |r| ReassignablePartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.vec(true, |r| ReassignablePartition::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReassignableTopic", version)
     }
 }
 
@@ -164,17 +150,12 @@ impl Default for ReassignablePartition {
 }
 
 impl ReassignablePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.replicas = r.nullable_vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let replicas = r.nullable_vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, replicas, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -184,8 +165,7 @@ impl ReassignablePartition {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReassignablePartition", version)
     }
 }
 

@@ -25,18 +25,13 @@ impl Default for AlterPartitionRequest {
 }
 
 impl AlterPartitionRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.broker_epoch = r.i64()?;
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = r.i32()?;
+        let broker_epoch = r.i64()?;
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { broker_id, broker_epoch, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl AlterPartitionRequest {
         b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterPartitionRequest", version)
     }
 }
 
@@ -93,25 +87,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -161,25 +149,28 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        if version <= 2 {
-            m.new_isr = r.vec(true, |r| r.i32())?;
-        }
-        if version >= 3 {
-            m.new_isr_with_epochs = r.vec(true, |r| BrokerState::read(r, version))?;
-        }
-        m.leader_recovery_state = r.i8()?;
-        m.partition_epoch = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let new_isr = if version <= 2 { r.vec(true, |r| r.i32())? } else { Default::default() };
+        let new_isr_with_epochs = if version >= 3 {
+            r.vec(true, |r| BrokerState::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let leader_recovery_state = r.i8()?;
+        let partition_epoch = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition_index,
+            leader_epoch,
+            new_isr,
+            new_isr_with_epochs,
+            leader_recovery_state,
+            partition_epoch,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -217,8 +208,7 @@ impl PartitionData {
         b[0..1].copy_from_slice(&self.leader_recovery_state.to_be_bytes());
         b[1..5].copy_from_slice(&self.partition_epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -276,21 +266,12 @@ impl Default for BrokerState {
 }
 
 impl BrokerState {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 3 {
-            m.broker_id = r.i32()?;
-        }
-        if version >= 3 {
-            m.broker_epoch = r.i64()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = if version >= 3 { r.i32()? } else { 0 };
+        let broker_epoch = if version >= 3 { r.i64()? } else { -1 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { broker_id, broker_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -316,8 +297,7 @@ impl BrokerState {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "BrokerState", version)
     }
 }
 

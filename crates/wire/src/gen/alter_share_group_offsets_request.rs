@@ -23,25 +23,19 @@ impl Default for AlterShareGroupOffsetsRequest {
 }
 
 impl AlterShareGroupOffsetsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.topics = r.vec(true, |r| AlterShareGroupOffsetsRequestTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let topics = r.vec(true, |r| AlterShareGroupOffsetsRequestTopic::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterShareGroupOffsetsRequest", version)
     }
 }
 
@@ -83,25 +77,20 @@ impl Default for AlterShareGroupOffsetsRequestTopic {
 }
 
 impl AlterShareGroupOffsetsRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| AlterShareGroupOffsetsRequestPartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partitions =
+            r.vec(true, |r| AlterShareGroupOffsetsRequestPartition::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterShareGroupOffsetsRequestTopic", version)
     }
 }
 
@@ -139,17 +128,12 @@ impl Default for AlterShareGroupOffsetsRequestPartition {
 }
 
 impl AlterShareGroupOffsetsRequestPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.start_offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let start_offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, start_offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -158,8 +142,7 @@ impl AlterShareGroupOffsetsRequestPartition {
         b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
         b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterShareGroupOffsetsRequestPartition", version)
     }
 }
 

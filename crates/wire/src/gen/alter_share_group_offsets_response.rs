@@ -27,19 +27,14 @@ impl Default for AlterShareGroupOffsetsResponse {
 }
 
 impl AlterShareGroupOffsetsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.responses = r.vec(true, |r| AlterShareGroupOffsetsResponseTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let responses = r.vec(true, |r| AlterShareGroupOffsetsResponseTopic::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, error_message, responses, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl AlterShareGroupOffsetsResponse {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.responses[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterShareGroupOffsetsResponse", version)
     }
 }
 
@@ -106,19 +100,14 @@ impl Default for AlterShareGroupOffsetsResponseTopic {
 }
 
 impl AlterShareGroupOffsetsResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.topic_id = r.uuid()?;
-        m.partitions =
+        let topic_name = r.string(true)?;
+        let topic_id = r.uuid()?;
+        let partitions =
             r.vec(true, |r| AlterShareGroupOffsetsResponsePartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -126,8 +115,7 @@ impl AlterShareGroupOffsetsResponseTopic {
         w.string(true, &self.topic_name)?;
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterShareGroupOffsetsResponseTopic", version)
     }
 }
 
@@ -175,18 +163,13 @@ impl Default for AlterShareGroupOffsetsResponsePartition {
 }
 
 impl AlterShareGroupOffsetsResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -196,8 +179,7 @@ impl AlterShareGroupOffsetsResponsePartition {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterShareGroupOffsetsResponsePartition", version)
     }
 }
 

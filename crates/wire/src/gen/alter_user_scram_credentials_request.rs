@@ -23,25 +23,19 @@ impl Default for AlterUserScramCredentialsRequest {
 }
 
 impl AlterUserScramCredentialsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.deletions = r.vec(true, |r| ScramCredentialDeletion::read(r, version))?;
-        m.upsertions = r.vec(true, |r| ScramCredentialUpsertion::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let deletions = r.vec(true, |r| ScramCredentialDeletion::read(r, version))?;
+        let upsertions = r.vec(true, |r| ScramCredentialUpsertion::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { deletions, upsertions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.deletions[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.upsertions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterUserScramCredentialsRequest", version)
     }
 }
 
@@ -79,25 +73,19 @@ impl Default for ScramCredentialDeletion {
 }
 
 impl ScramCredentialDeletion {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.mechanism = r.i8()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let mechanism = r.i8()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, mechanism, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.i8(self.mechanism);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ScramCredentialDeletion", version)
     }
 }
 
@@ -157,20 +145,15 @@ impl Default for ScramCredentialUpsertion {
 }
 
 impl ScramCredentialUpsertion {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.mechanism = r.i8()?;
-        m.iterations = r.i32()?;
-        m.salt = r.bytes(true)?;
-        m.salted_password = r.bytes(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let mechanism = r.i8()?;
+        let iterations = r.i32()?;
+        let salt = r.bytes(true)?;
+        let salted_password = r.bytes(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, mechanism, iterations, salt, salted_password, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -182,8 +165,7 @@ impl ScramCredentialUpsertion {
         w.raw(&b);
         w.bytes(true, &self.salt)?;
         w.bytes(true, &self.salted_password)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ScramCredentialUpsertion", version)
     }
 }
 

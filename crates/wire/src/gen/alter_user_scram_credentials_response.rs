@@ -19,25 +19,19 @@ impl Default for AlterUserScramCredentialsResponse {
 }
 
 impl AlterUserScramCredentialsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.results = r.vec(true, |r| AlterUserScramCredentialsResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let results = r.vec(true, |r| AlterUserScramCredentialsResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, results, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterUserScramCredentialsResponse", version)
     }
 }
 
@@ -81,18 +75,13 @@ impl Default for AlterUserScramCredentialsResult {
 }
 
 impl AlterUserScramCredentialsResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.user = r.string(true)?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let user = r.string(true)?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { user, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -100,8 +89,7 @@ impl AlterUserScramCredentialsResult {
         w.string(true, &self.user)?;
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AlterUserScramCredentialsResult", version)
     }
 }
 

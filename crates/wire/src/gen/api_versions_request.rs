@@ -23,22 +23,13 @@ impl Default for ApiVersionsRequest {
 }
 
 impl ApiVersionsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.client_software_name = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.client_software_version = r.string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let client_software_name = if version >= 3 { r.string(flex)? } else { String::new() };
+        let client_software_version = if version >= 3 { r.string(flex)? } else { String::new() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { client_software_name, client_software_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,16 +41,7 @@ impl ApiVersionsRequest {
         if version >= 3 {
             w.string(flex, &self.client_software_version)?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ApiVersionsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ApiVersionsRequest", version)
     }
 }
 

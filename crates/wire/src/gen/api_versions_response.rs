@@ -33,52 +33,61 @@ impl Default for ApiVersionsResponse {
 }
 
 impl ApiVersionsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.api_keys = r.vec(flex, |r| ApiVersion::read(r, version))?;
-        if version >= 1 {
-            m.throttle_time_ms = r.i32()?;
-        }
+        let error_code = ErrorCode(r.i16()?);
+        let api_keys = r.vec(flex, |r| ApiVersion::read(r, version))?;
+        let throttle_time_ms = if version >= 1 { r.i32()? } else { 0 };
+        let mut supported_features = Default::default();
+        let mut finalized_features_epoch = -1;
+        let mut finalized_features = Default::default();
+        let mut zk_migration_ready = false;
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 3) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.supported_features =
+                        supported_features =
                             r.vec(flex, |r| SupportedFeatureKey::read(r, version))?;
                     }
                     1 => {
                         if !(version >= 3) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.finalized_features_epoch = r.i64()?;
+                        finalized_features_epoch = r.i64()?;
                     }
                     2 => {
                         if !(version >= 3) {
                             return Err(DecodeError::TagNotInVersion { tag: 2, version });
                         }
-                        m.finalized_features =
+                        finalized_features =
                             r.vec(flex, |r| FinalizedFeatureKey::read(r, version))?;
                     }
                     3 => {
                         if !(version >= 3) {
                             return Err(DecodeError::TagNotInVersion { tag: 3, version });
                         }
-                        m.zk_migration_ready = r.bool()?;
+                        zk_migration_ready = r.bool()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            error_code,
+            api_keys,
+            throttle_time_ms,
+            supported_features,
+            finalized_features_epoch,
+            finalized_features,
+            zk_migration_ready,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -212,19 +221,14 @@ impl Default for ApiVersion {
 }
 
 impl ApiVersion {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.api_key = r.i16()?;
-        m.min_version = r.i16()?;
-        m.max_version = r.i16()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let api_key = r.i16()?;
+        let min_version = r.i16()?;
+        let max_version = r.i16()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { api_key, min_version, max_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -235,16 +239,7 @@ impl ApiVersion {
         b[2..4].copy_from_slice(&self.min_version.to_be_bytes());
         b[4..6].copy_from_slice(&self.max_version.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ApiVersion",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ApiVersion", version)
     }
 }
 
@@ -292,25 +287,14 @@ impl Default for SupportedFeatureKey {
 }
 
 impl SupportedFeatureKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.min_version = r.i16()?;
-        }
-        if version >= 3 {
-            m.max_version = r.i16()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 3 { r.string(flex)? } else { String::new() };
+        let min_version = if version >= 3 { r.i16()? } else { 0 };
+        let max_version = if version >= 3 { r.i16()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, min_version, max_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -348,16 +332,7 @@ impl SupportedFeatureKey {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "SupportedFeatureKey",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "SupportedFeatureKey", version)
     }
 }
 
@@ -411,25 +386,14 @@ impl Default for FinalizedFeatureKey {
 }
 
 impl FinalizedFeatureKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.max_version_level = r.i16()?;
-        }
-        if version >= 3 {
-            m.min_version_level = r.i16()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 3 { r.string(flex)? } else { String::new() };
+        let max_version_level = if version >= 3 { r.i16()? } else { 0 };
+        let min_version_level = if version >= 3 { r.i16()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, max_version_level, min_version_level, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -467,16 +431,7 @@ impl FinalizedFeatureKey {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "FinalizedFeatureKey",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "FinalizedFeatureKey", version)
     }
 }
 

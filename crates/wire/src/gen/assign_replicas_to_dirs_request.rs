@@ -25,18 +25,13 @@ impl Default for AssignReplicasToDirsRequest {
 }
 
 impl AssignReplicasToDirsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.broker_epoch = r.i64()?;
-        m.directories = r.vec(true, |r| DirectoryData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = r.i32()?;
+        let broker_epoch = r.i64()?;
+        let directories = r.vec(true, |r| DirectoryData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { broker_id, broker_epoch, directories, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl AssignReplicasToDirsRequest {
         b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.directories[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AssignReplicasToDirsRequest", version)
     }
 }
 
@@ -93,25 +87,19 @@ impl Default for DirectoryData {
 }
 
 impl DirectoryData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.id = r.uuid()?;
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let id = r.uuid()?;
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.id);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DirectoryData", version)
     }
 }
 
@@ -153,25 +141,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -208,23 +190,17 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition_index);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 

@@ -25,18 +25,13 @@ impl Default for AssignReplicasToDirsResponse {
 }
 
 impl AssignReplicasToDirsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.directories = r.vec(true, |r| DirectoryData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let directories = r.vec(true, |r| DirectoryData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, directories, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl AssignReplicasToDirsResponse {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.directories[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AssignReplicasToDirsResponse", version)
     }
 }
 
@@ -93,25 +87,19 @@ impl Default for DirectoryData {
 }
 
 impl DirectoryData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.id = r.uuid()?;
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let id = r.uuid()?;
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.id);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DirectoryData", version)
     }
 }
 
@@ -153,25 +141,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -209,17 +191,12 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -228,8 +205,7 @@ impl PartitionData {
         b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 

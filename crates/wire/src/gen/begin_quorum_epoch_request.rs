@@ -27,24 +27,19 @@ impl Default for BeginQuorumEpochRequest {
 }
 
 impl BeginQuorumEpochRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.cluster_id = r.nullable_string(flex)?;
-        if version >= 1 {
-            m.voter_id = r.i32()?;
-        }
-        m.topics = r.vec(flex, |r| TopicData::read(r, version))?;
-        if version >= 1 {
-            m.leader_endpoints = r.vec(flex, |r| LeaderEndpoint::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = r.nullable_string(flex)?;
+        let voter_id = if version >= 1 { r.i32()? } else { -1 };
+        let topics = r.vec(flex, |r| TopicData::read(r, version))?;
+        let leader_endpoints = if version >= 1 {
+            r.vec(flex, |r| LeaderEndpoint::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { cluster_id, voter_id, topics, leader_endpoints, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -58,16 +53,7 @@ impl BeginQuorumEpochRequest {
         if version >= 1 {
             w.array(flex, Some(&self.leader_endpoints[..]), |w, v| v.write(w, version))?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "BeginQuorumEpochRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "BeginQuorumEpochRequest", version)
     }
 }
 
@@ -124,18 +110,13 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.topic_name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -143,16 +124,7 @@ impl TopicData {
         let flex = version >= 1;
         w.string(flex, &self.topic_name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TopicData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -198,22 +170,15 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        if version >= 1 {
-            m.voter_directory_id = r.uuid()?;
-        }
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let voter_directory_id = if version >= 1 { r.uuid()? } else { Default::default() };
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, voter_directory_id, leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -231,16 +196,7 @@ impl PartitionData {
         b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
         b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "PartitionData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -289,25 +245,14 @@ impl Default for LeaderEndpoint {
 }
 
 impl LeaderEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 1 {
-            m.host = r.string(flex)?;
-        }
-        if version >= 1 {
-            m.port = r.u16()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 1 { r.string(flex)? } else { String::new() };
+        let host = if version >= 1 { r.string(flex)? } else { String::new() };
+        let port = if version >= 1 { r.u16()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -346,16 +291,7 @@ impl LeaderEndpoint {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "LeaderEndpoint",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "LeaderEndpoint", version)
     }
 }
 

@@ -25,29 +25,28 @@ impl Default for BeginQuorumEpochResponse {
 }
 
 impl BeginQuorumEpochResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.topics = r.vec(flex, |r| TopicData::read(r, version))?;
+        let error_code = ErrorCode(r.i16()?);
+        let topics = r.vec(flex, |r| TopicData::read(r, version))?;
+        let mut node_endpoints = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.node_endpoints = r.vec(flex, |r| NodeEndpoint::read(r, version))?;
+                        node_endpoints = r.vec(flex, |r| NodeEndpoint::read(r, version))?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { error_code, topics, node_endpoints, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -136,18 +135,13 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.topic_name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -155,16 +149,7 @@ impl TopicData {
         let flex = version >= 1;
         w.string(flex, &self.topic_name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TopicData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -210,20 +195,15 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, error_code, leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -235,16 +215,7 @@ impl PartitionData {
         b[6..10].copy_from_slice(&self.leader_id.to_be_bytes());
         b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "PartitionData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -291,25 +262,14 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 1 {
-            m.host = r.string(flex)?;
-        }
-        if version >= 1 {
-            m.port = r.u16()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = if version >= 1 { r.i32()? } else { 0 };
+        let host = if version >= 1 { r.string(flex)? } else { String::new() };
+        let port = if version >= 1 { r.u16()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { node_id, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -348,16 +308,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "NodeEndpoint",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

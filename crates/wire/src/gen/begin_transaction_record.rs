@@ -18,23 +18,22 @@ impl Default for BeginTransactionRecord {
 }
 
 impl BeginTransactionRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
+        let mut name = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.name = r.nullable_string(true)?;
+                        name = r.nullable_string(true)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { name, unknown_tags })
     }
 
     #[allow(unused_variables)]

@@ -33,37 +33,46 @@ impl Default for BrokerHeartbeatRequest {
 }
 
 impl BrokerHeartbeatRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.broker_epoch = r.i64()?;
-        m.current_metadata_offset = r.i64()?;
-        m.want_fence = r.bool()?;
-        m.want_shut_down = r.bool()?;
+        let broker_id = r.i32()?;
+        let broker_epoch = r.i64()?;
+        let current_metadata_offset = r.i64()?;
+        let want_fence = r.bool()?;
+        let want_shut_down = r.bool()?;
+        let mut offline_log_dirs = Default::default();
+        let mut cordoned_log_dirs = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.offline_log_dirs = r.vec(true, |r| r.uuid())?;
+                        offline_log_dirs = r.vec(true, |r| r.uuid())?;
                     }
                     1 => {
                         if !(version >= 2) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
+                        cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            broker_id,
+            broker_epoch,
+            current_metadata_offset,
+            want_fence,
+            want_shut_down,
+            offline_log_dirs,
+            cordoned_log_dirs,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]

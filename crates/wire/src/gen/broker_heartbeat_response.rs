@@ -29,20 +29,22 @@ impl Default for BrokerHeartbeatResponse {
 }
 
 impl BrokerHeartbeatResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.is_caught_up = r.bool()?;
-        m.is_fenced = r.bool()?;
-        m.should_shut_down = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let is_caught_up = r.bool()?;
+        let is_fenced = r.bool()?;
+        let should_shut_down = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            is_caught_up,
+            is_fenced,
+            should_shut_down,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -54,8 +56,7 @@ impl BrokerHeartbeatResponse {
         b[7..8].copy_from_slice(&[u8::from(self.is_fenced)]);
         b[8..9].copy_from_slice(&[u8::from(self.should_shut_down)]);
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "BrokerHeartbeatResponse", version)
     }
 }
 

@@ -31,43 +31,53 @@ impl Default for BrokerRegistrationChangeRecord {
 }
 
 impl BrokerRegistrationChangeRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.broker_epoch = r.i64()?;
+        let broker_id = r.i32()?;
+        let broker_epoch = r.i64()?;
+        let mut fenced = 0;
+        let mut in_controlled_shutdown = 0;
+        let mut log_dirs = Default::default();
+        let mut cordoned_log_dirs = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.fenced = r.i8()?;
+                        fenced = r.i8()?;
                     }
                     1 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.in_controlled_shutdown = r.i8()?;
+                        in_controlled_shutdown = r.i8()?;
                     }
                     2 => {
                         if !(version >= 2) {
                             return Err(DecodeError::TagNotInVersion { tag: 2, version });
                         }
-                        m.log_dirs = r.vec(true, |r| r.uuid())?;
+                        log_dirs = r.vec(true, |r| r.uuid())?;
                     }
                     3 => {
                         if !(version >= 3) {
                             return Err(DecodeError::TagNotInVersion { tag: 3, version });
                         }
-                        m.cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
+                        cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            broker_id,
+            broker_epoch,
+            fenced,
+            in_controlled_shutdown,
+            log_dirs,
+            cordoned_log_dirs,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]

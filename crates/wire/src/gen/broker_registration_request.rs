@@ -37,30 +37,30 @@ impl Default for BrokerRegistrationRequest {
 }
 
 impl BrokerRegistrationRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.cluster_id = r.string(true)?;
-        m.incarnation_id = r.uuid()?;
-        m.listeners = r.vec(true, |r| Listener::read(r, version))?;
-        m.features = r.vec(true, |r| Feature::read(r, version))?;
-        m.rack = r.nullable_string(true)?;
-        if version >= 1 {
-            m.is_migrating_zk_broker = r.bool()?;
-        }
-        if version >= 2 {
-            m.log_dirs = r.vec(true, |r| r.uuid())?;
-        }
-        if version >= 3 {
-            m.previous_broker_epoch = r.i64()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = r.i32()?;
+        let cluster_id = r.string(true)?;
+        let incarnation_id = r.uuid()?;
+        let listeners = r.vec(true, |r| Listener::read(r, version))?;
+        let features = r.vec(true, |r| Feature::read(r, version))?;
+        let rack = r.nullable_string(true)?;
+        let is_migrating_zk_broker = if version >= 1 { r.bool()? } else { false };
+        let log_dirs = if version >= 2 { r.vec(true, |r| r.uuid())? } else { Default::default() };
+        let previous_broker_epoch = if version >= 3 { r.i64()? } else { -1 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            broker_id,
+            cluster_id,
+            incarnation_id,
+            listeners,
+            features,
+            rack,
+            is_migrating_zk_broker,
+            log_dirs,
+            previous_broker_epoch,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -91,8 +91,7 @@ impl BrokerRegistrationRequest {
         if version >= 3 {
             w.i64(self.previous_broker_epoch);
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "BrokerRegistrationRequest", version)
     }
 }
 
@@ -175,19 +174,14 @@ impl Default for Listener {
 }
 
 impl Listener {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        m.security_protocol = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let security_protocol = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, security_protocol, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -198,8 +192,7 @@ impl Listener {
         b[0..2].copy_from_slice(&self.port.to_be_bytes());
         b[2..4].copy_from_slice(&self.security_protocol.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Listener", version)
     }
 }
 
@@ -251,18 +244,13 @@ impl Default for Feature {
 }
 
 impl Feature {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.min_supported_version = r.i16()?;
-        m.max_supported_version = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let min_supported_version = r.i16()?;
+        let max_supported_version = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, min_supported_version, max_supported_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -272,8 +260,7 @@ impl Feature {
         b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
         b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Feature", version)
     }
 }
 

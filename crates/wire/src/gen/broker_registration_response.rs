@@ -25,18 +25,13 @@ impl Default for BrokerRegistrationResponse {
 }
 
 impl BrokerRegistrationResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.broker_epoch = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let broker_epoch = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, broker_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl BrokerRegistrationResponse {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         b[6..14].copy_from_slice(&self.broker_epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "BrokerRegistrationResponse", version)
     }
 }
 

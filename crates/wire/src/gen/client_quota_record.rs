@@ -27,19 +27,14 @@ impl Default for ClientQuotaRecord {
 }
 
 impl ClientQuotaRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.entity = r.vec(true, |r| EntityData::read(r, version))?;
-        m.key = r.string(true)?;
-        m.value = r.f64()?;
-        m.remove = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity = r.vec(true, |r| EntityData::read(r, version))?;
+        let key = r.string(true)?;
+        let value = r.f64()?;
+        let remove = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { entity, key, value, remove, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl ClientQuotaRecord {
         b[0..8].copy_from_slice(&self.value.to_be_bytes());
         b[8..9].copy_from_slice(&[u8::from(self.remove)]);
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ClientQuotaRecord", version)
     }
 }
 
@@ -101,25 +95,19 @@ impl Default for EntityData {
 }
 
 impl EntityData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.entity_type = r.string(true)?;
-        m.entity_name = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity_type = r.string(true)?;
+        let entity_name = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { entity_type, entity_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.entity_type)?;
         w.nullable_string(true, self.entity_name.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "EntityData", version)
     }
 }
 

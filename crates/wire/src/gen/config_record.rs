@@ -42,19 +42,14 @@ impl Default for ConfigRecord {
 }
 
 impl ConfigRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(true)?;
-        m.name = r.string(true)?;
-        m.value = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_type = r.i8()?;
+        let resource_name = r.string(true)?;
+        let name = r.string(true)?;
+        let value = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { resource_type, resource_name, name, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -63,8 +58,7 @@ impl ConfigRecord {
         w.string(true, &self.resource_name)?;
         w.string(true, &self.name)?;
         w.nullable_string(true, self.value.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ConfigRecord", version)
     }
 }
 

@@ -29,20 +29,22 @@ impl Default for ConsumerGroupCurrentMemberAssignmentValue {
 }
 
 impl ConsumerGroupCurrentMemberAssignmentValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.member_epoch = r.i32()?;
-        m.previous_member_epoch = r.i32()?;
-        m.state = r.i8()?;
-        m.assigned_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
-        m.partitions_pending_revocation = r.vec(true, |r| TopicPartitions::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_epoch = r.i32()?;
+        let previous_member_epoch = r.i32()?;
+        let state = r.i8()?;
+        let assigned_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
+        let partitions_pending_revocation = r.vec(true, |r| TopicPartitions::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            member_epoch,
+            previous_member_epoch,
+            state,
+            assigned_partitions,
+            partitions_pending_revocation,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -54,8 +56,12 @@ impl ConsumerGroupCurrentMemberAssignmentValue {
         w.raw(&b);
         w.array(true, Some(&self.assigned_partitions[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.partitions_pending_revocation[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(
+            true,
+            &self.unknown_tags,
+            "ConsumerGroupCurrentMemberAssignmentValue",
+            version,
+        )
     }
 }
 
@@ -111,25 +117,24 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| r.i32())?;
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let mut assignment_epochs = Some(Default::default());
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.assignment_epochs = r.nullable_vec(true, |r| r.i32())?;
+                        assignment_epochs = r.nullable_vec(true, |r| r.i32())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { topic_id, partitions, assignment_epochs, unknown_tags })
     }
 
     #[allow(unused_variables)]

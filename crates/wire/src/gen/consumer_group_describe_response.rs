@@ -19,25 +19,19 @@ impl Default for ConsumerGroupDescribeResponse {
 }
 
 impl ConsumerGroupDescribeResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.groups = r.vec(true, |r| DescribedGroup::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let groups = r.vec(true, |r| DescribedGroup::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ConsumerGroupDescribeResponse", version)
     }
 }
 
@@ -93,24 +87,30 @@ impl Default for DescribedGroup {
 }
 
 impl DescribedGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.group_id = r.string(true)?;
-        m.group_state = r.string(true)?;
-        m.group_epoch = r.i32()?;
-        m.assignment_epoch = r.i32()?;
-        m.assignor_name = r.string(true)?;
-        m.members = r.vec(true, |r| Member::read(r, version))?;
-        m.authorized_operations = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let group_id = r.string(true)?;
+        let group_state = r.string(true)?;
+        let group_epoch = r.i32()?;
+        let assignment_epoch = r.i32()?;
+        let assignor_name = r.string(true)?;
+        let members = r.vec(true, |r| Member::read(r, version))?;
+        let authorized_operations = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            error_code,
+            error_message,
+            group_id,
+            group_state,
+            group_epoch,
+            assignment_epoch,
+            assignor_name,
+            members,
+            authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -126,8 +126,7 @@ impl DescribedGroup {
         w.string(true, &self.assignor_name)?;
         w.array(true, Some(&self.members[..]), |w, v| v.write(w, version))?;
         w.i32(self.authorized_operations);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribedGroup", version)
     }
 }
 
@@ -218,28 +217,34 @@ impl Default for Member {
 }
 
 impl Member {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.member_id = r.string(true)?;
-        m.instance_id = r.nullable_string(true)?;
-        m.rack_id = r.nullable_string(true)?;
-        m.member_epoch = r.i32()?;
-        m.client_id = r.string(true)?;
-        m.client_host = r.string(true)?;
-        m.subscribed_topic_names = r.vec(true, |r| r.string(true))?;
-        m.subscribed_topic_regex = r.nullable_string(true)?;
-        m.assignment = Assignment::read(r, version)?;
-        m.target_assignment = Assignment::read(r, version)?;
-        if version >= 1 {
-            m.member_type = r.i8()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = r.string(true)?;
+        let instance_id = r.nullable_string(true)?;
+        let rack_id = r.nullable_string(true)?;
+        let member_epoch = r.i32()?;
+        let client_id = r.string(true)?;
+        let client_host = r.string(true)?;
+        let subscribed_topic_names = r.vec(true, |r| r.string(true))?;
+        let subscribed_topic_regex = r.nullable_string(true)?;
+        let assignment = Assignment::read(r, version)?;
+        let target_assignment = Assignment::read(r, version)?;
+        let member_type = if version >= 1 { r.i8()? } else { -1 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            member_id,
+            instance_id,
+            rack_id,
+            member_epoch,
+            client_id,
+            client_host,
+            subscribed_topic_names,
+            subscribed_topic_regex,
+            assignment,
+            target_assignment,
+            member_type,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -257,8 +262,7 @@ impl Member {
         if version >= 1 {
             w.i8(self.member_type);
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Member", version)
     }
 }
 
@@ -349,18 +353,13 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -371,8 +370,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartitions", version)
     }
 }
 
@@ -413,23 +411,17 @@ impl Default for Assignment {
 }
 
 impl Assignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topic_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Assignment", version)
     }
 }
 

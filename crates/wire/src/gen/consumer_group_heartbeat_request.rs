@@ -39,27 +39,32 @@ impl Default for ConsumerGroupHeartbeatRequest {
 }
 
 impl ConsumerGroupHeartbeatRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.member_id = r.string(true)?;
-        m.member_epoch = r.i32()?;
-        m.instance_id = r.nullable_string(true)?;
-        m.rack_id = r.nullable_string(true)?;
-        m.rebalance_timeout_ms = r.i32()?;
-        m.subscribed_topic_names = r.nullable_vec(true, |r| r.string(true))?;
-        if version >= 1 {
-            m.subscribed_topic_regex = r.nullable_string(true)?;
-        }
-        m.server_assignor = r.nullable_string(true)?;
-        m.topic_partitions = r.nullable_vec(true, |r| TopicPartitions::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let member_id = r.string(true)?;
+        let member_epoch = r.i32()?;
+        let instance_id = r.nullable_string(true)?;
+        let rack_id = r.nullable_string(true)?;
+        let rebalance_timeout_ms = r.i32()?;
+        let subscribed_topic_names = r.nullable_vec(true, |r| r.string(true))?;
+        let subscribed_topic_regex = if version >= 1 { r.nullable_string(true)? } else { None };
+        let server_assignor = r.nullable_string(true)?;
+        let topic_partitions = r.nullable_vec(true, |r| TopicPartitions::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            group_id,
+            member_id,
+            member_epoch,
+            instance_id,
+            rack_id,
+            rebalance_timeout_ms,
+            subscribed_topic_names,
+            subscribed_topic_regex,
+            server_assignor,
+            topic_partitions,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -84,8 +89,7 @@ impl ConsumerGroupHeartbeatRequest {
         }
         w.nullable_string(true, self.server_assignor.as_deref())?;
         w.array(true, self.topic_partitions.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ConsumerGroupHeartbeatRequest", version)
     }
 }
 
@@ -179,17 +183,12 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -199,8 +198,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartitions", version)
     }
 }
 

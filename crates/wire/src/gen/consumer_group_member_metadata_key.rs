@@ -17,12 +17,11 @@ impl Default for ConsumerGroupMemberMetadataKey {
 }
 
 impl ConsumerGroupMemberMetadataKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(false)?;
-        m.member_id = r.string(false)?;
-        Ok(m)
+        let group_id = r.string(false)?;
+        let member_id = r.string(false)?;
+        Ok(Self { group_id, member_id })
     }
 
     #[allow(unused_variables)]

@@ -37,23 +37,23 @@ impl Default for ConsumerGroupMemberMetadataValue {
 }
 
 impl ConsumerGroupMemberMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.instance_id = r.nullable_string(true)?;
-        m.rack_id = r.nullable_string(true)?;
-        m.client_id = r.string(true)?;
-        m.client_host = r.string(true)?;
-        m.subscribed_topic_names = r.vec(true, |r| r.string(true))?;
-        m.subscribed_topic_regex = r.nullable_string(true)?;
-        m.rebalance_timeout_ms = r.i32()?;
-        m.server_assignor = r.nullable_string(true)?;
+        let instance_id = r.nullable_string(true)?;
+        let rack_id = r.nullable_string(true)?;
+        let client_id = r.string(true)?;
+        let client_host = r.string(true)?;
+        let subscribed_topic_names = r.vec(true, |r| r.string(true))?;
+        let subscribed_topic_regex = r.nullable_string(true)?;
+        let rebalance_timeout_ms = r.i32()?;
+        let server_assignor = r.nullable_string(true)?;
+        let mut classic_member_metadata = Some(Default::default());
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.classic_member_metadata = if r.uvarint()? > 0 {
+                        classic_member_metadata = if r.uvarint()? > 0 {
                             Some(ClassicMemberMetadata::read(r, version)?)
                         } else {
                             None
@@ -63,9 +63,19 @@ impl ConsumerGroupMemberMetadataValue {
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            instance_id,
+            rack_id,
+            client_id,
+            client_host,
+            subscribed_topic_names,
+            subscribed_topic_regex,
+            rebalance_timeout_ms,
+            server_assignor,
+            classic_member_metadata,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -189,25 +199,19 @@ impl Default for ClassicMemberMetadata {
 }
 
 impl ClassicMemberMetadata {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.session_timeout_ms = r.i32()?;
-        m.supported_protocols = r.vec(true, |r| ClassicProtocol::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let session_timeout_ms = r.i32()?;
+        let supported_protocols = r.vec(true, |r| ClassicProtocol::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { session_timeout_ms, supported_protocols, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.session_timeout_ms);
         w.array(true, Some(&self.supported_protocols[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ClassicMemberMetadata", version)
     }
 }
 
@@ -245,25 +249,19 @@ impl Default for ClassicProtocol {
 }
 
 impl ClassicProtocol {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.metadata = r.bytes(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let metadata = r.bytes(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, metadata, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.bytes(true, &self.metadata)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ClassicProtocol", version)
     }
 }
 

@@ -19,24 +19,23 @@ impl Default for ConsumerGroupMetadataValue {
 }
 
 impl ConsumerGroupMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
+        let epoch = r.i32()?;
+        let mut metadata_hash = 0;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.metadata_hash = r.i64()?;
+                        metadata_hash = r.i64()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { epoch, metadata_hash, unknown_tags })
     }
 
     #[allow(unused_variables)]

@@ -18,23 +18,17 @@ impl Default for ConsumerGroupPartitionMetadataValue {
 }
 
 impl ConsumerGroupPartitionMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topics = r.vec(true, |r| TopicMetadata::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(true, |r| TopicMetadata::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ConsumerGroupPartitionMetadataValue", version)
     }
 }
 
@@ -76,19 +70,14 @@ impl Default for TopicMetadata {
 }
 
 impl TopicMetadata {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.topic_name = r.string(true)?;
-        m.num_partitions = r.i32()?;
-        m.partition_metadata = r.vec(true, |r| PartitionMetadata::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let topic_name = r.string(true)?;
+        let num_partitions = r.i32()?;
+        let partition_metadata = r.vec(true, |r| PartitionMetadata::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, topic_name, num_partitions, partition_metadata, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -97,8 +86,7 @@ impl TopicMetadata {
         w.string(true, &self.topic_name)?;
         w.i32(self.num_partitions);
         w.array(true, Some(&self.partition_metadata[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicMetadata", version)
     }
 }
 
@@ -144,25 +132,19 @@ impl Default for PartitionMetadata {
 }
 
 impl PartitionMetadata {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.racks = r.vec(true, |r| r.string(true))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let racks = r.vec(true, |r| r.string(true))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition, racks, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition);
         w.array(true, Some(&self.racks[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionMetadata", version)
     }
 }
 

@@ -17,12 +17,11 @@ impl Default for ConsumerGroupRegularExpressionKey {
 }
 
 impl ConsumerGroupRegularExpressionKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(false)?;
-        m.regular_expression = r.string(false)?;
-        Ok(m)
+        let group_id = r.string(false)?;
+        let regular_expression = r.string(false)?;
+        Ok(Self { group_id, regular_expression })
     }
 
     #[allow(unused_variables)]

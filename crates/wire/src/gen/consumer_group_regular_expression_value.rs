@@ -25,18 +25,13 @@ impl Default for ConsumerGroupRegularExpressionValue {
 }
 
 impl ConsumerGroupRegularExpressionValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topics = r.vec(true, |r| r.string(true))?;
-        m.version = r.i64()?;
-        m.timestamp = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(true, |r| r.string(true))?;
+        let its_version = r.i64()?;
+        let timestamp = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topics, version: its_version, timestamp, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl ConsumerGroupRegularExpressionValue {
         b[0..8].copy_from_slice(&self.version.to_be_bytes());
         b[8..16].copy_from_slice(&self.timestamp.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ConsumerGroupRegularExpressionValue", version)
     }
 }
 

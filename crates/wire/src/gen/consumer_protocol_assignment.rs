@@ -17,12 +17,11 @@ impl Default for ConsumerProtocolAssignment {
 }
 
 impl ConsumerProtocolAssignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.assigned_partitions = r.vec(false, |r| TopicPartition::read(r, version))?;
-        m.user_data = r.nullable_bytes(false)?;
-        Ok(m)
+        let assigned_partitions = r.vec(false, |r| TopicPartition::read(r, version))?;
+        let user_data = r.nullable_bytes(false)?;
+        Ok(Self { assigned_partitions, user_data })
     }
 
     #[allow(unused_variables)]
@@ -68,12 +67,11 @@ impl Default for TopicPartition {
 }
 
 impl TopicPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic = r.string(false)?;
-        m.partitions = r.vec(false, |r| r.i32())?;
-        Ok(m)
+        let topic = r.string(false)?;
+        let partitions = r.vec(false, |r| r.i32())?;
+        Ok(Self { topic, partitions })
     }
 
     #[allow(unused_variables)]

@@ -26,21 +26,18 @@ impl Default for ConsumerProtocolSubscription {
 }
 
 impl ConsumerProtocolSubscription {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topics = r.vec(false, |r| r.string(false))?;
-        m.user_data = r.nullable_bytes(false)?;
-        if version >= 1 {
-            m.owned_partitions = r.vec(false, |r| TopicPartition::read(r, version))?;
-        }
-        if version >= 2 {
-            m.generation_id = r.i32()?;
-        }
-        if version >= 3 {
-            m.rack_id = r.nullable_string(false)?;
-        }
-        Ok(m)
+        let topics = r.vec(false, |r| r.string(false))?;
+        let user_data = r.nullable_bytes(false)?;
+        let owned_partitions = if version >= 1 {
+            r.vec(false, |r| TopicPartition::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let generation_id = if version >= 2 { r.i32()? } else { -1 };
+        let rack_id = if version >= 3 { r.nullable_string(false)? } else { None };
+        Ok(Self { topics, user_data, owned_partitions, generation_id, rack_id })
     }
 
     #[allow(unused_variables)]
@@ -116,16 +113,11 @@ impl Default for TopicPartition {
 }
 
 impl TopicPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 1 {
-            m.topic = r.string(false)?;
-        }
-        if version >= 1 {
-            m.partitions = r.vec(false, |r| r.i32())?;
-        }
-        Ok(m)
+        let topic = if version >= 1 { r.string(false)? } else { String::new() };
+        let partitions = if version >= 1 { r.vec(false, |r| r.i32())? } else { Default::default() };
+        Ok(Self { topic, partitions })
     }
 
     #[allow(unused_variables)]

@@ -16,11 +16,10 @@ impl Default for ControlRecordTypeSchema {
 }
 
 impl ControlRecordTypeSchema {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.type_ = r.i16()?;
-        Ok(m)
+        let type_ = r.i16()?;
+        Ok(Self { type_ })
     }
 
     #[allow(unused_variables)]

@@ -18,33 +18,19 @@ impl Default for CreateAclsRequest {
 }
 
 impl CreateAclsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.creations = r.vec(flex, |r| AclCreation::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let creations = r.vec(flex, |r| AclCreation::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { creations, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
         w.array(flex, Some(&self.creations[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreateAclsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreateAclsRequest", version)
     }
 }
 
@@ -92,23 +78,27 @@ impl Default for AclCreation {
 }
 
 impl AclCreation {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        m.resource_pattern_type = r.i8()?;
-        m.principal = r.string(flex)?;
-        m.host = r.string(flex)?;
-        m.operation = r.i8()?;
-        m.permission_type = r.i8()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let resource_pattern_type = r.i8()?;
+        let principal = r.string(flex)?;
+        let host = r.string(flex)?;
+        let operation = r.i8()?;
+        let permission_type = r.i8()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            resource_type,
+            resource_name,
+            resource_pattern_type,
+            principal,
+            host,
+            operation,
+            permission_type,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -123,16 +113,7 @@ impl AclCreation {
         b[0..1].copy_from_slice(&self.operation.to_be_bytes());
         b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AclCreation",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AclCreation", version)
     }
 }
 

@@ -27,24 +27,23 @@ impl Default for CreateDelegationTokenRequest {
 }
 
 impl CreateDelegationTokenRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.owner_principal_type = r.nullable_string(flex)?;
-        }
-        if version >= 3 {
-            m.owner_principal_name = r.nullable_string(flex)?;
-        }
-        m.renewers = r.vec(flex, |r| CreatableRenewers::read(r, version))?;
-        m.max_lifetime_ms = r.i64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let owner_principal_type =
+            if version >= 3 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let owner_principal_name =
+            if version >= 3 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let renewers = r.vec(flex, |r| CreatableRenewers::read(r, version))?;
+        let max_lifetime_ms = r.i64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            owner_principal_type,
+            owner_principal_name,
+            renewers,
+            max_lifetime_ms,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -74,16 +73,7 @@ impl CreateDelegationTokenRequest {
         }
         w.array(flex, Some(&self.renewers[..]), |w, v| v.write(w, version))?;
         w.i64(self.max_lifetime_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreateDelegationTokenRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreateDelegationTokenRequest", version)
     }
 }
 
@@ -143,18 +133,13 @@ impl Default for CreatableRenewers {
 }
 
 impl CreatableRenewers {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.principal_type = r.string(flex)?;
-        m.principal_name = r.string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let principal_type = r.string(flex)?;
+        let principal_name = r.string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { principal_type, principal_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -162,16 +147,7 @@ impl CreatableRenewers {
         let flex = version >= 2;
         w.string(flex, &self.principal_type)?;
         w.string(flex, &self.principal_name)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatableRenewers",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatableRenewers", version)
     }
 }
 

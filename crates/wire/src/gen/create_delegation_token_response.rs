@@ -59,31 +59,37 @@ impl Default for CreateDelegationTokenResponse {
 }
 
 impl CreateDelegationTokenResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.principal_type = r.string(flex)?;
-        m.principal_name = r.string(flex)?;
-        if version >= 3 {
-            m.token_requester_principal_type = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.token_requester_principal_name = r.string(flex)?;
-        }
-        m.issue_timestamp_ms = r.i64()?;
-        m.expiry_timestamp_ms = r.i64()?;
-        m.max_timestamp_ms = r.i64()?;
-        m.token_id = r.string(flex)?;
-        m.hmac = r.bytes(flex)?;
-        m.throttle_time_ms = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let principal_type = r.string(flex)?;
+        let principal_name = r.string(flex)?;
+        let token_requester_principal_type =
+            if version >= 3 { r.string(flex)? } else { String::new() };
+        let token_requester_principal_name =
+            if version >= 3 { r.string(flex)? } else { String::new() };
+        let issue_timestamp_ms = r.i64()?;
+        let expiry_timestamp_ms = r.i64()?;
+        let max_timestamp_ms = r.i64()?;
+        let token_id = r.string(flex)?;
+        let hmac = r.bytes(flex)?;
+        let throttle_time_ms = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            error_code,
+            principal_type,
+            principal_name,
+            token_requester_principal_type,
+            token_requester_principal_name,
+            issue_timestamp_ms,
+            expiry_timestamp_ms,
+            max_timestamp_ms,
+            token_id,
+            hmac,
+            throttle_time_ms,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -122,16 +128,7 @@ impl CreateDelegationTokenResponse {
         w.string(flex, &self.token_id)?;
         w.bytes(flex, &self.hmac)?;
         w.i32(self.throttle_time_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreateDelegationTokenResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreateDelegationTokenResponse", version)
     }
 }
 

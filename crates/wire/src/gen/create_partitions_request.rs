@@ -25,19 +25,14 @@ impl Default for CreatePartitionsRequest {
 }
 
 impl CreatePartitionsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.topics = r.vec(flex, |r| CreatePartitionsTopic::read(r, version))?;
-        m.timeout_ms = r.i32()?;
-        m.validate_only = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(flex, |r| CreatePartitionsTopic::read(r, version))?;
+        let timeout_ms = r.i32()?;
+        let validate_only = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topics, timeout_ms, validate_only, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -48,16 +43,7 @@ impl CreatePartitionsRequest {
         b[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
         b[4..5].copy_from_slice(&[u8::from(self.validate_only)]);
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatePartitionsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatePartitionsRequest", version)
     }
 }
 
@@ -105,19 +91,14 @@ impl Default for CreatePartitionsTopic {
 }
 
 impl CreatePartitionsTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.count = r.i32()?;
-        m.assignments = r.nullable_vec(flex, |r| CreatePartitionsAssignment::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let count = r.i32()?;
+        let assignments = r.nullable_vec(flex, |r| CreatePartitionsAssignment::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, count, assignments, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -126,16 +107,7 @@ impl CreatePartitionsTopic {
         w.string(flex, &self.name)?;
         w.i32(self.count);
         w.array(flex, self.assignments.as_deref(), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatePartitionsTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatePartitionsTopic", version)
     }
 }
 
@@ -179,17 +151,12 @@ impl Default for CreatePartitionsAssignment {
 }
 
 impl CreatePartitionsAssignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.broker_ids = r.vec(flex, |r| r.i32())?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_ids = r.vec(flex, |r| r.i32())?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { broker_ids, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -199,16 +166,7 @@ impl CreatePartitionsAssignment {
             w.i32(*v);
             Ok(())
         })?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatePartitionsAssignment",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatePartitionsAssignment", version)
     }
 }
 

@@ -25,19 +25,14 @@ impl Default for CreateTopicsRequest {
 }
 
 impl CreateTopicsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.topics = r.vec(flex, |r| CreatableTopic::read(r, version))?;
-        m.timeout_ms = r.i32()?;
-        m.validate_only = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(flex, |r| CreatableTopic::read(r, version))?;
+        let timeout_ms = r.i32()?;
+        let validate_only = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topics, timeout_ms, validate_only, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -48,16 +43,7 @@ impl CreateTopicsRequest {
         b[0..4].copy_from_slice(&self.timeout_ms.to_be_bytes());
         b[4..5].copy_from_slice(&[u8::from(self.validate_only)]);
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreateTopicsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreateTopicsRequest", version)
     }
 }
 
@@ -109,21 +95,16 @@ impl Default for CreatableTopic {
 }
 
 impl CreatableTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.num_partitions = r.i32()?;
-        m.replication_factor = r.i16()?;
-        m.assignments = r.vec(flex, |r| CreatableReplicaAssignment::read(r, version))?;
-        m.configs = r.vec(flex, |r| CreatableTopicConfig::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let num_partitions = r.i32()?;
+        let replication_factor = r.i16()?;
+        let assignments = r.vec(flex, |r| CreatableReplicaAssignment::read(r, version))?;
+        let configs = r.vec(flex, |r| CreatableTopicConfig::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, num_partitions, replication_factor, assignments, configs, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -136,16 +117,7 @@ impl CreatableTopic {
         w.raw(&b);
         w.array(flex, Some(&self.assignments[..]), |w, v| v.write(w, version))?;
         w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatableTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatableTopic", version)
     }
 }
 
@@ -199,18 +171,13 @@ impl Default for CreatableReplicaAssignment {
 }
 
 impl CreatableReplicaAssignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.broker_ids = r.vec(flex, |r| r.i32())?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let broker_ids = r.vec(flex, |r| r.i32())?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, broker_ids, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -221,16 +188,7 @@ impl CreatableReplicaAssignment {
             w.i32(*v);
             Ok(())
         })?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatableReplicaAssignment",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatableReplicaAssignment", version)
     }
 }
 
@@ -268,18 +226,13 @@ impl Default for CreatableTopicConfig {
 }
 
 impl CreatableTopicConfig {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.value = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let value = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -287,16 +240,7 @@ impl CreatableTopicConfig {
         let flex = version >= 5;
         w.string(flex, &self.name)?;
         w.nullable_string(flex, self.value.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatableTopicConfig",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatableTopicConfig", version)
     }
 }
 

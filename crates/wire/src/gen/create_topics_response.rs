@@ -19,18 +19,13 @@ impl Default for CreateTopicsResponse {
 }
 
 impl CreateTopicsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.topics = r.vec(flex, |r| CreatableTopicResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let topics = r.vec(flex, |r| CreatableTopicResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl CreateTopicsResponse {
         let flex = version >= 5;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreateTopicsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreateTopicsResponse", version)
     }
 }
 
@@ -101,42 +87,47 @@ impl Default for CreatableTopicResult {
 }
 
 impl CreatableTopicResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        if version >= 7 {
-            m.topic_id = r.uuid()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        if version >= 5 {
-            m.num_partitions = r.i32()?;
-        }
-        if version >= 5 {
-            m.replication_factor = r.i16()?;
-        }
-        if version >= 5 {
-            m.configs = r.nullable_vec(flex, |r| CreatableTopicConfigs::read(r, version))?;
-        }
+        let name = r.string(flex)?;
+        let topic_id = if version >= 7 { r.uuid()? } else { Default::default() };
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let num_partitions = if version >= 5 { r.i32()? } else { -1 };
+        let replication_factor = if version >= 5 { r.i16()? } else { -1 };
+        let configs = if version >= 5 {
+            r.nullable_vec(flex, |r| CreatableTopicConfigs::read(r, version))?
+        } else {
+            Some(Default::default())
+        };
+        let mut topic_config_error_code = 0;
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 5) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.topic_config_error_code = r.i16()?;
+                        topic_config_error_code = r.i16()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            name,
+            topic_id,
+            error_code,
+            error_message,
+            topic_config_error_code,
+            num_partitions,
+            replication_factor,
+            configs,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -271,31 +262,16 @@ impl Default for CreatableTopicConfigs {
 }
 
 impl CreatableTopicConfigs {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        if version >= 5 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 5 {
-            m.value = r.nullable_string(flex)?;
-        }
-        if version >= 5 {
-            m.read_only = r.bool()?;
-        }
-        if version >= 5 {
-            m.config_source = r.i8()?;
-        }
-        if version >= 5 {
-            m.is_sensitive = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 5 { r.string(flex)? } else { String::new() };
+        let value = if version >= 5 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let read_only = if version >= 5 { r.bool()? } else { false };
+        let config_source = if version >= 5 { r.i8()? } else { -1 };
+        let is_sensitive = if version >= 5 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, value, read_only, config_source, is_sensitive, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -345,16 +321,7 @@ impl CreatableTopicConfigs {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "CreatableTopicConfigs",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "CreatableTopicConfigs", version)
     }
 }
 

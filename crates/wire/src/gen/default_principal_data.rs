@@ -25,18 +25,13 @@ impl Default for DefaultPrincipalData {
 }
 
 impl DefaultPrincipalData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.type_ = r.string(true)?;
-        m.name = r.string(true)?;
-        m.token_authenticated = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let type_ = r.string(true)?;
+        let name = r.string(true)?;
+        let token_authenticated = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { type_, name, token_authenticated, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -44,8 +39,7 @@ impl DefaultPrincipalData {
         w.string(true, &self.type_)?;
         w.string(true, &self.name)?;
         w.bool(self.token_authenticated);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DefaultPrincipalData", version)
     }
 }
 

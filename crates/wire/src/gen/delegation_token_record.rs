@@ -33,22 +33,26 @@ impl Default for DelegationTokenRecord {
 }
 
 impl DelegationTokenRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.owner = r.string(true)?;
-        m.requester = r.string(true)?;
-        m.renewers = r.vec(true, |r| r.string(true))?;
-        m.issue_timestamp = r.i64()?;
-        m.max_timestamp = r.i64()?;
-        m.expiration_timestamp = r.i64()?;
-        m.token_id = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let owner = r.string(true)?;
+        let requester = r.string(true)?;
+        let renewers = r.vec(true, |r| r.string(true))?;
+        let issue_timestamp = r.i64()?;
+        let max_timestamp = r.i64()?;
+        let expiration_timestamp = r.i64()?;
+        let token_id = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            owner,
+            requester,
+            renewers,
+            issue_timestamp,
+            max_timestamp,
+            expiration_timestamp,
+            token_id,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -62,8 +66,7 @@ impl DelegationTokenRecord {
         b[16..24].copy_from_slice(&self.expiration_timestamp.to_be_bytes());
         w.raw(&b);
         w.string(true, &self.token_id)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DelegationTokenRecord", version)
     }
 }
 

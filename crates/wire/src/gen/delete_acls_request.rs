@@ -18,33 +18,19 @@ impl Default for DeleteAclsRequest {
 }
 
 impl DeleteAclsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.filters = r.vec(flex, |r| DeleteAclsFilter::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let filters = r.vec(flex, |r| DeleteAclsFilter::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { filters, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
         w.array(flex, Some(&self.filters[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteAclsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteAclsRequest", version)
     }
 }
 
@@ -92,23 +78,27 @@ impl Default for DeleteAclsFilter {
 }
 
 impl DeleteAclsFilter {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.resource_type_filter = r.i8()?;
-        m.resource_name_filter = r.nullable_string(flex)?;
-        m.pattern_type_filter = r.i8()?;
-        m.principal_filter = r.nullable_string(flex)?;
-        m.host_filter = r.nullable_string(flex)?;
-        m.operation = r.i8()?;
-        m.permission_type = r.i8()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_type_filter = r.i8()?;
+        let resource_name_filter = r.nullable_string(flex)?;
+        let pattern_type_filter = r.i8()?;
+        let principal_filter = r.nullable_string(flex)?;
+        let host_filter = r.nullable_string(flex)?;
+        let operation = r.i8()?;
+        let permission_type = r.i8()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            resource_type_filter,
+            resource_name_filter,
+            pattern_type_filter,
+            principal_filter,
+            host_filter,
+            operation,
+            permission_type,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -123,16 +113,7 @@ impl DeleteAclsFilter {
         b[0..1].copy_from_slice(&self.operation.to_be_bytes());
         b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteAclsFilter",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteAclsFilter", version)
     }
 }
 

@@ -23,18 +23,13 @@ impl Default for DeleteAclsResponse {
 }
 
 impl DeleteAclsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.filter_results = r.vec(flex, |r| DeleteAclsFilterResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let filter_results = r.vec(flex, |r| DeleteAclsFilterResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, filter_results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +37,7 @@ impl DeleteAclsResponse {
         let flex = version >= 2;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.filter_results[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteAclsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteAclsResponse", version)
     }
 }
 
@@ -95,19 +81,14 @@ impl Default for DeleteAclsFilterResult {
 }
 
 impl DeleteAclsFilterResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.matching_acls = r.vec(flex, |r| DeleteAclsMatchingAcl::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let matching_acls = r.vec(flex, |r| DeleteAclsMatchingAcl::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, error_message, matching_acls, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -116,16 +97,7 @@ impl DeleteAclsFilterResult {
         w.i16(self.error_code.0);
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, Some(&self.matching_acls[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteAclsFilterResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteAclsFilterResult", version)
     }
 }
 
@@ -188,25 +160,31 @@ impl Default for DeleteAclsMatchingAcl {
 }
 
 impl DeleteAclsMatchingAcl {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        m.pattern_type = r.i8()?;
-        m.principal = r.string(flex)?;
-        m.host = r.string(flex)?;
-        m.operation = r.i8()?;
-        m.permission_type = r.i8()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let pattern_type = r.i8()?;
+        let principal = r.string(flex)?;
+        let host = r.string(flex)?;
+        let operation = r.i8()?;
+        let permission_type = r.i8()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            error_code,
+            error_message,
+            resource_type,
+            resource_name,
+            pattern_type,
+            principal,
+            host,
+            operation,
+            permission_type,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -223,16 +201,7 @@ impl DeleteAclsMatchingAcl {
         b[0..1].copy_from_slice(&self.operation.to_be_bytes());
         b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteAclsMatchingAcl",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteAclsMatchingAcl", version)
     }
 }
 

@@ -19,18 +19,13 @@ impl Default for DeleteRecordsRequest {
 }
 
 impl DeleteRecordsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.topics = r.vec(flex, |r| DeleteRecordsTopic::read(r, version))?;
-        m.timeout_ms = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(flex, |r| DeleteRecordsTopic::read(r, version))?;
+        let timeout_ms = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topics, timeout_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl DeleteRecordsRequest {
         let flex = version >= 2;
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.i32(self.timeout_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteRecordsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteRecordsRequest", version)
     }
 }
 
@@ -89,18 +75,13 @@ impl Default for DeleteRecordsTopic {
 }
 
 impl DeleteRecordsTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| DeleteRecordsPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| DeleteRecordsPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -108,16 +89,7 @@ impl DeleteRecordsTopic {
         let flex = version >= 2;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteRecordsTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteRecordsTopic", version)
     }
 }
 
@@ -155,18 +127,13 @@ impl Default for DeleteRecordsPartition {
 }
 
 impl DeleteRecordsPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.offset = r.i64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let offset = r.i64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -176,16 +143,7 @@ impl DeleteRecordsPartition {
         b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
         b[4..12].copy_from_slice(&self.offset.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteRecordsPartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteRecordsPartition", version)
     }
 }
 

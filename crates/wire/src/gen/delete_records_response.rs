@@ -19,18 +19,13 @@ impl Default for DeleteRecordsResponse {
 }
 
 impl DeleteRecordsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.topics = r.vec(flex, |r| DeleteRecordsTopicResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let topics = r.vec(flex, |r| DeleteRecordsTopicResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl DeleteRecordsResponse {
         let flex = version >= 2;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteRecordsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteRecordsResponse", version)
     }
 }
 
@@ -89,18 +75,13 @@ impl Default for DeleteRecordsTopicResult {
 }
 
 impl DeleteRecordsTopicResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| DeleteRecordsPartitionResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| DeleteRecordsPartitionResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -108,16 +89,7 @@ impl DeleteRecordsTopicResult {
         let flex = version >= 2;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteRecordsTopicResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteRecordsTopicResult", version)
     }
 }
 
@@ -161,19 +133,14 @@ impl Default for DeleteRecordsPartitionResult {
 }
 
 impl DeleteRecordsPartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.low_watermark = r.i64()?;
-        m.error_code = ErrorCode(r.i16()?);
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let low_watermark = r.i64()?;
+        let error_code = ErrorCode(r.i16()?);
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, low_watermark, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -184,16 +151,7 @@ impl DeleteRecordsPartitionResult {
         b[4..12].copy_from_slice(&self.low_watermark.to_be_bytes());
         b[12..14].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteRecordsPartitionResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteRecordsPartitionResult", version)
     }
 }
 

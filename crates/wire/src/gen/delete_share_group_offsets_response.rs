@@ -27,19 +27,14 @@ impl Default for DeleteShareGroupOffsetsResponse {
 }
 
 impl DeleteShareGroupOffsetsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.responses = r.vec(true, |r| DeleteShareGroupOffsetsResponseTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let responses = r.vec(true, |r| DeleteShareGroupOffsetsResponseTopic::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, error_message, responses, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl DeleteShareGroupOffsetsResponse {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.responses[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DeleteShareGroupOffsetsResponse", version)
     }
 }
 
@@ -108,19 +102,14 @@ impl Default for DeleteShareGroupOffsetsResponseTopic {
 }
 
 impl DeleteShareGroupOffsetsResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.topic_id = r.uuid()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let topic_id = r.uuid()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, topic_id, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -131,8 +120,7 @@ impl DeleteShareGroupOffsetsResponseTopic {
         b[16..18].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DeleteShareGroupOffsetsResponseTopic", version)
     }
 }
 

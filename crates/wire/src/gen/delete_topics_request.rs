@@ -25,23 +25,19 @@ impl Default for DeleteTopicsRequest {
 }
 
 impl DeleteTopicsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 6 {
-            m.topics = r.vec(flex, |r| DeleteTopicState::read(r, version))?;
-        }
-        if version <= 5 {
-            m.topic_names = r.vec(flex, |r| r.string(flex))?;
-        }
-        m.timeout_ms = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = if version >= 6 {
+            r.vec(flex, |r| DeleteTopicState::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let topic_names =
+            if version <= 5 { r.vec(flex, |r| r.string(flex))? } else { Default::default() };
+        let timeout_ms = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topics, topic_names, timeout_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -62,16 +58,7 @@ impl DeleteTopicsRequest {
             w.array(flex, Some(&self.topic_names[..]), |w, v| w.string(flex, v))?;
         }
         w.i32(self.timeout_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteTopicsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteTopicsRequest", version)
     }
 }
 
@@ -117,22 +104,13 @@ impl Default for DeleteTopicState {
 }
 
 impl DeleteTopicState {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 6 {
-            m.name = r.nullable_string(flex)?;
-        }
-        if version >= 6 {
-            m.topic_id = r.uuid()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 6 { r.nullable_string(flex)? } else { None };
+        let topic_id = if version >= 6 { r.uuid()? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -160,16 +138,7 @@ impl DeleteTopicState {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteTopicState",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteTopicState", version)
     }
 }
 

@@ -23,18 +23,13 @@ impl Default for DeleteTopicsResponse {
 }
 
 impl DeleteTopicsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.responses = r.vec(flex, |r| DeletableTopicResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let responses = r.vec(flex, |r| DeletableTopicResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, responses, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +37,7 @@ impl DeleteTopicsResponse {
         let flex = version >= 4;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.responses[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeleteTopicsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeleteTopicsResponse", version)
     }
 }
 
@@ -97,24 +83,15 @@ impl Default for DeletableTopicResult {
 }
 
 impl DeletableTopicResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.name = non_null_unless(version >= 6, r.nullable_string(flex)?, "Name")?;
-        if version >= 6 {
-            m.topic_id = r.uuid()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        if version >= 5 {
-            m.error_message = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = non_null_unless(version >= 6, r.nullable_string(flex)?, "Name")?;
+        let topic_id = if version >= 6 { r.uuid()? } else { Default::default() };
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -135,16 +112,7 @@ impl DeletableTopicResult {
         if version >= 5 {
             w.nullable_string(flex, self.error_message.as_deref())?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DeletableTopicResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DeletableTopicResult", version)
     }
 }
 

@@ -27,20 +27,15 @@ impl Default for DescribeAclsResponse {
 }
 
 impl DescribeAclsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.resources = r.vec(flex, |r| DescribeAclsResource::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let resources = r.vec(flex, |r| DescribeAclsResource::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, error_code, error_message, resources, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,16 +47,7 @@ impl DescribeAclsResponse {
         w.raw(&b);
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, Some(&self.resources[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeAclsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeAclsResponse", version)
     }
 }
 
@@ -118,20 +104,15 @@ impl Default for DescribeAclsResource {
 }
 
 impl DescribeAclsResource {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        m.pattern_type = r.i8()?;
-        m.acls = r.vec(flex, |r| AclDescription::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let pattern_type = r.i8()?;
+        let acls = r.vec(flex, |r| AclDescription::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { resource_type, resource_name, pattern_type, acls, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -141,16 +122,7 @@ impl DescribeAclsResource {
         w.string(flex, &self.resource_name)?;
         w.i8(self.pattern_type);
         w.array(flex, Some(&self.acls[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeAclsResource",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeAclsResource", version)
     }
 }
 
@@ -204,20 +176,15 @@ impl Default for AclDescription {
 }
 
 impl AclDescription {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.principal = r.string(flex)?;
-        m.host = r.string(flex)?;
-        m.operation = r.i8()?;
-        m.permission_type = r.i8()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let principal = r.string(flex)?;
+        let host = r.string(flex)?;
+        let operation = r.i8()?;
+        let permission_type = r.i8()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { principal, host, operation, permission_type, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -229,16 +196,7 @@ impl AclDescription {
         b[0..1].copy_from_slice(&self.operation.to_be_bytes());
         b[1..2].copy_from_slice(&self.permission_type.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AclDescription",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AclDescription", version)
     }
 }
 

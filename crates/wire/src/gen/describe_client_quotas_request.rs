@@ -19,18 +19,13 @@ impl Default for DescribeClientQuotasRequest {
 }
 
 impl DescribeClientQuotasRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.components = r.vec(flex, |r| ComponentData::read(r, version))?;
-        m.strict = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let components = r.vec(flex, |r| ComponentData::read(r, version))?;
+        let strict = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { components, strict, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl DescribeClientQuotasRequest {
         let flex = version >= 1;
         w.array(flex, Some(&self.components[..]), |w, v| v.write(w, version))?;
         w.bool(self.strict);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeClientQuotasRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeClientQuotasRequest", version)
     }
 }
 
@@ -91,19 +77,14 @@ impl Default for ComponentData {
 }
 
 impl ComponentData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entity_type = r.string(flex)?;
-        m.match_type = r.i8()?;
-        m.match_ = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity_type = r.string(flex)?;
+        let match_type = r.i8()?;
+        let match_ = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entity_type, match_type, match_, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -112,16 +93,7 @@ impl ComponentData {
         w.string(flex, &self.entity_type)?;
         w.i8(self.match_type);
         w.nullable_string(flex, self.match_.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ComponentData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ComponentData", version)
     }
 }
 

@@ -27,20 +27,15 @@ impl Default for DescribeClientQuotasResponse {
 }
 
 impl DescribeClientQuotasResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.entries = r.nullable_vec(flex, |r| EntryData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let entries = r.nullable_vec(flex, |r| EntryData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, error_code, error_message, entries, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,16 +47,7 @@ impl DescribeClientQuotasResponse {
         w.raw(&b);
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.array(flex, self.entries.as_deref(), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeClientQuotasResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeClientQuotasResponse", version)
     }
 }
 
@@ -117,18 +103,13 @@ impl Default for EntryData {
 }
 
 impl EntryData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entity = r.vec(flex, |r| EntityData::read(r, version))?;
-        m.values = r.vec(flex, |r| ValueData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity = r.vec(flex, |r| EntityData::read(r, version))?;
+        let values = r.vec(flex, |r| ValueData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entity, values, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -136,16 +117,7 @@ impl EntryData {
         let flex = version >= 1;
         w.array(flex, Some(&self.entity[..]), |w, v| v.write(w, version))?;
         w.array(flex, Some(&self.values[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EntryData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EntryData", version)
     }
 }
 
@@ -187,18 +159,13 @@ impl Default for EntityData {
 }
 
 impl EntityData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.entity_type = r.string(flex)?;
-        m.entity_name = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let entity_type = r.string(flex)?;
+        let entity_name = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { entity_type, entity_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -206,16 +173,7 @@ impl EntityData {
         let flex = version >= 1;
         w.string(flex, &self.entity_type)?;
         w.nullable_string(flex, self.entity_name.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EntityData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EntityData", version)
     }
 }
 
@@ -256,18 +214,13 @@ impl Default for ValueData {
 }
 
 impl ValueData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.key = r.string(flex)?;
-        m.value = r.f64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(flex)?;
+        let value = r.f64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { key, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -275,16 +228,7 @@ impl ValueData {
         let flex = version >= 1;
         w.string(flex, &self.key)?;
         w.f64(self.value);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ValueData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ValueData", version)
     }
 }
 

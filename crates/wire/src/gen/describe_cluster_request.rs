@@ -25,22 +25,18 @@ impl Default for DescribeClusterRequest {
 }
 
 impl DescribeClusterRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.include_cluster_authorized_operations = r.bool()?;
-        if version >= 1 {
-            m.endpoint_type = r.i8()?;
-        }
-        if version >= 2 {
-            m.include_fenced_brokers = r.bool()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let include_cluster_authorized_operations = r.bool()?;
+        let endpoint_type = if version >= 1 { r.i8()? } else { 1 };
+        let include_fenced_brokers = if version >= 2 { r.bool()? } else { false };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            include_cluster_authorized_operations,
+            endpoint_type,
+            include_fenced_brokers,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -71,8 +67,7 @@ impl DescribeClusterRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeClusterRequest", version)
     }
 }
 

@@ -35,25 +35,28 @@ impl Default for DescribeClusterResponse {
 }
 
 impl DescribeClusterResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        if version >= 1 {
-            m.endpoint_type = r.i8()?;
-        }
-        m.cluster_id = r.string(true)?;
-        m.controller_id = r.i32()?;
-        m.brokers = r.vec(true, |r| DescribeClusterBroker::read(r, version))?;
-        m.cluster_authorized_operations = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let endpoint_type = if version >= 1 { r.i8()? } else { 1 };
+        let cluster_id = r.string(true)?;
+        let controller_id = r.i32()?;
+        let brokers = r.vec(true, |r| DescribeClusterBroker::read(r, version))?;
+        let cluster_authorized_operations = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            error_message,
+            endpoint_type,
+            cluster_id,
+            controller_id,
+            brokers,
+            cluster_authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -78,8 +81,7 @@ impl DescribeClusterResponse {
         w.i32(self.controller_id);
         w.array(true, Some(&self.brokers[..]), |w, v| v.write(w, version))?;
         w.i32(self.cluster_authorized_operations);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeClusterResponse", version)
     }
 }
 
@@ -156,22 +158,15 @@ impl Default for DescribeClusterBroker {
 }
 
 impl DescribeClusterBroker {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.host = r.string(true)?;
-        m.port = r.i32()?;
-        m.rack = r.nullable_string(true)?;
-        if version >= 2 {
-            m.is_fenced = r.bool()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = r.i32()?;
+        let host = r.string(true)?;
+        let port = r.i32()?;
+        let rack = r.nullable_string(true)?;
+        let is_fenced = if version >= 2 { r.bool()? } else { false };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { broker_id, host, port, rack, is_fenced, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -191,8 +186,7 @@ impl DescribeClusterBroker {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeClusterBroker", version)
     }
 }
 

@@ -25,21 +25,14 @@ impl Default for DescribeConfigsRequest {
 }
 
 impl DescribeConfigsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.resources = r.vec(flex, |r| DescribeConfigsResource::read(r, version))?;
-        m.include_synonyms = r.bool()?;
-        if version >= 3 {
-            m.include_documentation = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resources = r.vec(flex, |r| DescribeConfigsResource::read(r, version))?;
+        let include_synonyms = r.bool()?;
+        let include_documentation = if version >= 3 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { resources, include_synonyms, include_documentation, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -61,16 +54,7 @@ impl DescribeConfigsRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeConfigsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeConfigsRequest", version)
     }
 }
 
@@ -120,19 +104,14 @@ impl Default for DescribeConfigsResource {
 }
 
 impl DescribeConfigsResource {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        m.configuration_keys = r.nullable_vec(flex, |r| r.string(flex))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let configuration_keys = r.nullable_vec(flex, |r| r.string(flex))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { resource_type, resource_name, configuration_keys, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -141,16 +120,7 @@ impl DescribeConfigsResource {
         w.i8(self.resource_type);
         w.string(flex, &self.resource_name)?;
         w.array(flex, self.configuration_keys.as_deref(), |w, v| w.string(flex, v))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeConfigsResource",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeConfigsResource", version)
     }
 }
 

@@ -19,18 +19,13 @@ impl Default for DescribeConfigsResponse {
 }
 
 impl DescribeConfigsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.results = r.vec(flex, |r| DescribeConfigsResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let results = r.vec(flex, |r| DescribeConfigsResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl DescribeConfigsResponse {
         let flex = version >= 4;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeConfigsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeConfigsResponse", version)
     }
 }
 
@@ -95,21 +81,16 @@ impl Default for DescribeConfigsResult {
 }
 
 impl DescribeConfigsResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        m.configs = r.vec(flex, |r| DescribeConfigsResourceResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let configs = r.vec(flex, |r| DescribeConfigsResourceResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, error_message, resource_type, resource_name, configs, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -120,16 +101,7 @@ impl DescribeConfigsResult {
         w.i8(self.resource_type);
         w.string(flex, &self.resource_name)?;
         w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeConfigsResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeConfigsResult", version)
     }
 }
 
@@ -217,28 +189,30 @@ impl Default for DescribeConfigsResourceResult {
 }
 
 impl DescribeConfigsResourceResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.value = r.nullable_string(flex)?;
-        m.read_only = r.bool()?;
-        m.config_source = r.i8()?;
-        m.is_sensitive = r.bool()?;
-        m.synonyms = r.vec(flex, |r| DescribeConfigsSynonym::read(r, version))?;
-        if version >= 3 {
-            m.config_type = r.i8()?;
-        }
-        if version >= 3 {
-            m.documentation = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let value = r.nullable_string(flex)?;
+        let read_only = r.bool()?;
+        let config_source = r.i8()?;
+        let is_sensitive = r.bool()?;
+        let synonyms = r.vec(flex, |r| DescribeConfigsSynonym::read(r, version))?;
+        let config_type = if version >= 3 { r.i8()? } else { 0 };
+        let documentation =
+            if version >= 3 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            name,
+            value,
+            read_only,
+            config_source,
+            is_sensitive,
+            synonyms,
+            config_type,
+            documentation,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -258,16 +232,7 @@ impl DescribeConfigsResourceResult {
         if version >= 3 {
             w.nullable_string(flex, self.documentation.as_deref())?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeConfigsResourceResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeConfigsResourceResult", version)
     }
 }
 
@@ -359,19 +324,14 @@ impl Default for DescribeConfigsSynonym {
 }
 
 impl DescribeConfigsSynonym {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.value = r.nullable_string(flex)?;
-        m.source = r.i8()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let value = r.nullable_string(flex)?;
+        let source = r.i8()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, value, source, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -380,16 +340,7 @@ impl DescribeConfigsSynonym {
         w.string(flex, &self.name)?;
         w.nullable_string(flex, self.value.as_deref())?;
         w.i8(self.source);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeConfigsSynonym",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeConfigsSynonym", version)
     }
 }
 

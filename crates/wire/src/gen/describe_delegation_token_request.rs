@@ -18,33 +18,19 @@ impl Default for DescribeDelegationTokenRequest {
 }
 
 impl DescribeDelegationTokenRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.owners = r.nullable_vec(flex, |r| DescribeDelegationTokenOwner::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let owners = r.nullable_vec(flex, |r| DescribeDelegationTokenOwner::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { owners, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 2;
         w.array(flex, self.owners.as_deref(), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeDelegationTokenRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeDelegationTokenRequest", version)
     }
 }
 
@@ -85,18 +71,13 @@ impl Default for DescribeDelegationTokenOwner {
 }
 
 impl DescribeDelegationTokenOwner {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.principal_type = r.string(flex)?;
-        m.principal_name = r.string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let principal_type = r.string(flex)?;
+        let principal_name = r.string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { principal_type, principal_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -104,16 +85,7 @@ impl DescribeDelegationTokenOwner {
         let flex = version >= 2;
         w.string(flex, &self.principal_type)?;
         w.string(flex, &self.principal_name)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeDelegationTokenOwner",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeDelegationTokenOwner", version)
     }
 }
 

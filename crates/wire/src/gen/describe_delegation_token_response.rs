@@ -25,19 +25,14 @@ impl Default for DescribeDelegationTokenResponse {
 }
 
 impl DescribeDelegationTokenResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.tokens = r.vec(flex, |r| DescribedDelegationToken::read(r, version))?;
-        m.throttle_time_ms = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let tokens = r.vec(flex, |r| DescribedDelegationToken::read(r, version))?;
+        let throttle_time_ms = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, tokens, throttle_time_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,16 +41,7 @@ impl DescribeDelegationTokenResponse {
         w.i16(self.error_code.0);
         w.array(flex, Some(&self.tokens[..]), |w, v| v.write(w, version))?;
         w.i32(self.throttle_time_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeDelegationTokenResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeDelegationTokenResponse", version)
     }
 }
 
@@ -134,30 +120,35 @@ impl Default for DescribedDelegationToken {
 }
 
 impl DescribedDelegationToken {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.principal_type = r.string(flex)?;
-        m.principal_name = r.string(flex)?;
-        if version >= 3 {
-            m.token_requester_principal_type = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.token_requester_principal_name = r.string(flex)?;
-        }
-        m.issue_timestamp = r.i64()?;
-        m.expiry_timestamp = r.i64()?;
-        m.max_timestamp = r.i64()?;
-        m.token_id = r.string(flex)?;
-        m.hmac = r.bytes(flex)?;
-        m.renewers = r.vec(flex, |r| DescribedDelegationTokenRenewer::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let principal_type = r.string(flex)?;
+        let principal_name = r.string(flex)?;
+        let token_requester_principal_type =
+            if version >= 3 { r.string(flex)? } else { String::new() };
+        let token_requester_principal_name =
+            if version >= 3 { r.string(flex)? } else { String::new() };
+        let issue_timestamp = r.i64()?;
+        let expiry_timestamp = r.i64()?;
+        let max_timestamp = r.i64()?;
+        let token_id = r.string(flex)?;
+        let hmac = r.bytes(flex)?;
+        let renewers = r.vec(flex, |r| DescribedDelegationTokenRenewer::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            principal_type,
+            principal_name,
+            token_requester_principal_type,
+            token_requester_principal_name,
+            issue_timestamp,
+            expiry_timestamp,
+            max_timestamp,
+            token_id,
+            hmac,
+            renewers,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -195,16 +186,7 @@ impl DescribedDelegationToken {
         w.string(flex, &self.token_id)?;
         w.bytes(flex, &self.hmac)?;
         w.array(flex, Some(&self.renewers[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribedDelegationToken",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribedDelegationToken", version)
     }
 }
 
@@ -282,18 +264,13 @@ impl Default for DescribedDelegationTokenRenewer {
 }
 
 impl DescribedDelegationTokenRenewer {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.principal_type = r.string(flex)?;
-        m.principal_name = r.string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let principal_type = r.string(flex)?;
+        let principal_name = r.string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { principal_type, principal_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -301,16 +278,7 @@ impl DescribedDelegationTokenRenewer {
         let flex = version >= 2;
         w.string(flex, &self.principal_type)?;
         w.string(flex, &self.principal_name)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribedDelegationTokenRenewer",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribedDelegationTokenRenewer", version)
     }
 }
 

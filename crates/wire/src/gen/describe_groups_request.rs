@@ -23,20 +23,13 @@ impl Default for DescribeGroupsRequest {
 }
 
 impl DescribeGroupsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.groups = r.vec(flex, |r| r.string(flex))?;
-        if version >= 3 {
-            m.include_authorized_operations = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let groups = r.vec(flex, |r| r.string(flex))?;
+        let include_authorized_operations = if version >= 3 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { groups, include_authorized_operations, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -54,16 +47,7 @@ impl DescribeGroupsRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeGroupsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeGroupsRequest", version)
     }
 }
 

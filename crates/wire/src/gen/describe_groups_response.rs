@@ -19,20 +19,13 @@ impl Default for DescribeGroupsResponse {
 }
 
 impl DescribeGroupsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.groups = r.vec(flex, |r| DescribedGroup::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 1 { r.i32()? } else { 0 };
+        let groups = r.vec(flex, |r| DescribedGroup::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +35,7 @@ impl DescribeGroupsResponse {
             w.i32(self.throttle_time_ms);
         }
         w.array(flex, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeGroupsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeGroupsResponse", version)
     }
 }
 
@@ -107,28 +91,29 @@ impl Default for DescribedGroup {
 }
 
 impl DescribedGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        if version >= 6 {
-            m.error_message = r.nullable_string(flex)?;
-        }
-        m.group_id = r.string(flex)?;
-        m.group_state = r.string(flex)?;
-        m.protocol_type = r.string(flex)?;
-        m.protocol_data = r.string(flex)?;
-        m.members = r.vec(flex, |r| DescribedGroupMember::read(r, version))?;
-        if version >= 3 {
-            m.authorized_operations = r.i32()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = if version >= 6 { r.nullable_string(flex)? } else { None };
+        let group_id = r.string(flex)?;
+        let group_state = r.string(flex)?;
+        let protocol_type = r.string(flex)?;
+        let protocol_data = r.string(flex)?;
+        let members = r.vec(flex, |r| DescribedGroupMember::read(r, version))?;
+        let authorized_operations = if version >= 3 { r.i32()? } else { -2147483648 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            error_code,
+            error_message,
+            group_id,
+            group_state,
+            protocol_type,
+            protocol_data,
+            members,
+            authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -162,16 +147,7 @@ impl DescribedGroup {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribedGroup",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribedGroup", version)
     }
 }
 
@@ -252,24 +228,25 @@ impl Default for DescribedGroupMember {
 }
 
 impl DescribedGroupMember {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 5;
-        let mut m = Self::default();
-        m.member_id = r.string(flex)?;
-        if version >= 4 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        m.client_id = r.string(flex)?;
-        m.client_host = r.string(flex)?;
-        m.member_metadata = r.bytes(flex)?;
-        m.member_assignment = r.bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 4 { r.nullable_string(flex)? } else { None };
+        let client_id = r.string(flex)?;
+        let client_host = r.string(flex)?;
+        let member_metadata = r.bytes(flex)?;
+        let member_assignment = r.bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            member_id,
+            group_instance_id,
+            client_id,
+            client_host,
+            member_metadata,
+            member_assignment,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -283,16 +260,7 @@ impl DescribedGroupMember {
         w.string(flex, &self.client_host)?;
         w.bytes(flex, &self.member_metadata)?;
         w.bytes(flex, &self.member_assignment)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribedGroupMember",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribedGroupMember", version)
     }
 }
 

@@ -25,21 +25,14 @@ impl Default for DescribeLogDirsResponse {
 }
 
 impl DescribeLogDirsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        if version >= 3 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        m.results = r.vec(flex, |r| DescribeLogDirsResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = if version >= 3 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let results = r.vec(flex, |r| DescribeLogDirsResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, error_code, results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -54,16 +47,7 @@ impl DescribeLogDirsResponse {
             w.i32(self.throttle_time_ms);
         }
         w.array(flex, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeLogDirsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeLogDirsResponse", version)
     }
 }
 
@@ -119,28 +103,25 @@ impl Default for DescribeLogDirsResult {
 }
 
 impl DescribeLogDirsResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.log_dir = r.string(flex)?;
-        m.topics = r.vec(flex, |r| DescribeLogDirsTopic::read(r, version))?;
-        if version >= 4 {
-            m.total_bytes = r.i64()?;
-        }
-        if version >= 4 {
-            m.usable_bytes = r.i64()?;
-        }
-        if version >= 5 {
-            m.is_cordoned = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let log_dir = r.string(flex)?;
+        let topics = r.vec(flex, |r| DescribeLogDirsTopic::read(r, version))?;
+        let total_bytes = if version >= 4 { r.i64()? } else { -1 };
+        let usable_bytes = if version >= 4 { r.i64()? } else { -1 };
+        let is_cordoned = if version >= 5 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            error_code,
+            log_dir,
+            topics,
+            total_bytes,
+            usable_bytes,
+            is_cordoned,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -158,16 +139,7 @@ impl DescribeLogDirsResult {
         if version >= 5 {
             w.bool(self.is_cordoned);
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeLogDirsResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeLogDirsResult", version)
     }
 }
 
@@ -231,18 +203,13 @@ impl Default for DescribeLogDirsTopic {
 }
 
 impl DescribeLogDirsTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| DescribeLogDirsPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| DescribeLogDirsPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -250,16 +217,7 @@ impl DescribeLogDirsTopic {
         let flex = version >= 2;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeLogDirsTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeLogDirsTopic", version)
     }
 }
 
@@ -305,20 +263,15 @@ impl Default for DescribeLogDirsPartition {
 }
 
 impl DescribeLogDirsPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.partition_size = r.i64()?;
-        m.offset_lag = r.i64()?;
-        m.is_future_key = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let partition_size = r.i64()?;
+        let offset_lag = r.i64()?;
+        let is_future_key = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, partition_size, offset_lag, is_future_key, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -330,16 +283,7 @@ impl DescribeLogDirsPartition {
         b[12..20].copy_from_slice(&self.offset_lag.to_be_bytes());
         b[20..21].copy_from_slice(&[u8::from(self.is_future_key)]);
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "DescribeLogDirsPartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "DescribeLogDirsPartition", version)
     }
 }
 

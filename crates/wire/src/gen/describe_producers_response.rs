@@ -19,25 +19,19 @@ impl Default for DescribeProducersResponse {
 }
 
 impl DescribeProducersResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.topics = r.vec(true, |r| TopicResponse::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let topics = r.vec(true, |r| TopicResponse::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeProducersResponse", version)
     }
 }
 
@@ -79,25 +73,19 @@ impl Default for TopicResponse {
 }
 
 impl TopicResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionResponse::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionResponse::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicResponse", version)
     }
 }
 
@@ -143,19 +131,14 @@ impl Default for PartitionResponse {
 }
 
 impl PartitionResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.active_producers = r.vec(true, |r| ProducerState::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let active_producers = r.vec(true, |r| ProducerState::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, error_code, error_message, active_producers, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -166,8 +149,7 @@ impl PartitionResponse {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.active_producers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionResponse", version)
     }
 }
 
@@ -228,21 +210,24 @@ impl Default for ProducerState {
 }
 
 impl ProducerState {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.producer_id = r.i64()?;
-        m.producer_epoch = r.i32()?;
-        m.last_sequence = r.i32()?;
-        m.last_timestamp = r.i64()?;
-        m.coordinator_epoch = r.i32()?;
-        m.current_txn_start_offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let producer_id = r.i64()?;
+        let producer_epoch = r.i32()?;
+        let last_sequence = r.i32()?;
+        let last_timestamp = r.i64()?;
+        let coordinator_epoch = r.i32()?;
+        let current_txn_start_offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            producer_id,
+            producer_epoch,
+            last_sequence,
+            last_timestamp,
+            coordinator_epoch,
+            current_txn_start_offset,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -255,8 +240,7 @@ impl ProducerState {
         b[24..28].copy_from_slice(&self.coordinator_epoch.to_be_bytes());
         b[28..36].copy_from_slice(&self.current_txn_start_offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ProducerState", version)
     }
 }
 

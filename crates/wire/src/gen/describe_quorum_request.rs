@@ -18,23 +18,17 @@ impl Default for DescribeQuorumRequest {
 }
 
 impl DescribeQuorumRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeQuorumRequest", version)
     }
 }
 
@@ -72,25 +66,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -127,23 +115,17 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition_index);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 

@@ -27,23 +27,19 @@ impl Default for DescribeQuorumResponse {
 }
 
 impl DescribeQuorumResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        if version >= 2 {
-            m.error_message = r.nullable_string(true)?;
-        }
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
-        if version >= 2 {
-            m.nodes = r.vec(true, |r| Node::read(r, version))?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message =
+            if version >= 2 { r.nullable_string(true)? } else { Some(String::new()) };
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let nodes = if version >= 2 {
+            r.vec(true, |r| Node::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { error_code, error_message, topics, nodes, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -64,8 +60,7 @@ impl DescribeQuorumResponse {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeQuorumResponse", version)
     }
 }
 
@@ -122,25 +117,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -194,25 +183,29 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        if version >= 2 {
-            m.error_message = r.nullable_string(true)?;
-        }
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.high_watermark = r.i64()?;
-        m.current_voters = r.vec(true, |r| ReplicaState::read(r, version))?;
-        m.observers = r.vec(true, |r| ReplicaState::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message =
+            if version >= 2 { r.nullable_string(true)? } else { Some(String::new()) };
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let high_watermark = r.i64()?;
+        let current_voters = r.vec(true, |r| ReplicaState::read(r, version))?;
+        let observers = r.vec(true, |r| ReplicaState::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition_index,
+            error_code,
+            error_message,
+            leader_id,
+            leader_epoch,
+            high_watermark,
+            current_voters,
+            observers,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -231,8 +224,7 @@ impl PartitionData {
         w.raw(&b);
         w.array(true, Some(&self.current_voters[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.observers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -299,21 +291,16 @@ impl Default for Node {
 }
 
 impl Node {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 2 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 2 {
-            m.listeners = r.vec(true, |r| Listener::read(r, version))?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = if version >= 2 { r.i32()? } else { 0 };
+        let listeners = if version >= 2 {
+            r.vec(true, |r| Listener::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { node_id, listeners, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -340,8 +327,7 @@ impl Node {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Node", version)
     }
 }
 
@@ -384,24 +370,13 @@ impl Default for Listener {
 }
 
 impl Listener {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 2 {
-            m.name = r.string(true)?;
-        }
-        if version >= 2 {
-            m.host = r.string(true)?;
-        }
-        if version >= 2 {
-            m.port = r.u16()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 2 { r.string(true)? } else { String::new() };
+        let host = if version >= 2 { r.string(true)? } else { String::new() };
+        let port = if version >= 2 { r.u16()? } else { 0 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -439,8 +414,7 @@ impl Listener {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Listener", version)
     }
 }
 
@@ -498,26 +472,22 @@ impl Default for ReplicaState {
 }
 
 impl ReplicaState {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.replica_id = r.i32()?;
-        if version >= 2 {
-            m.replica_directory_id = r.uuid()?;
-        }
-        m.log_end_offset = r.i64()?;
-        if version >= 1 {
-            m.last_fetch_timestamp = r.i64()?;
-        }
-        if version >= 1 {
-            m.last_caught_up_timestamp = r.i64()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let replica_id = r.i32()?;
+        let replica_directory_id = if version >= 2 { r.uuid()? } else { Default::default() };
+        let log_end_offset = r.i64()?;
+        let last_fetch_timestamp = if version >= 1 { r.i64()? } else { -1 };
+        let last_caught_up_timestamp = if version >= 1 { r.i64()? } else { -1 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            replica_id,
+            replica_directory_id,
+            log_end_offset,
+            last_fetch_timestamp,
+            last_caught_up_timestamp,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -546,8 +516,7 @@ impl ReplicaState {
         } else {
             w.i64(self.log_end_offset);
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReplicaState", version)
     }
 }
 

@@ -18,23 +18,17 @@ impl Default for DescribeShareGroupOffsetsRequest {
 }
 
 impl DescribeShareGroupOffsetsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.groups = r.vec(true, |r| DescribeShareGroupOffsetsRequestGroup::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let groups = r.vec(true, |r| DescribeShareGroupOffsetsRequestGroup::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeShareGroupOffsetsRequest", version)
     }
 }
 
@@ -72,26 +66,20 @@ impl Default for DescribeShareGroupOffsetsRequestGroup {
 }
 
 impl DescribeShareGroupOffsetsRequestGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.topics =
+        let group_id = r.string(true)?;
+        let topics =
             r.nullable_vec(true, |r| DescribeShareGroupOffsetsRequestTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.array(true, self.topics.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeShareGroupOffsetsRequestGroup", version)
     }
 }
 
@@ -136,17 +124,12 @@ impl Default for DescribeShareGroupOffsetsRequestTopic {
 }
 
 impl DescribeShareGroupOffsetsRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -156,8 +139,7 @@ impl DescribeShareGroupOffsetsRequestTopic {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeShareGroupOffsetsRequestTopic", version)
     }
 }
 

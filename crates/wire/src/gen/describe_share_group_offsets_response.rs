@@ -19,25 +19,19 @@ impl Default for DescribeShareGroupOffsetsResponse {
 }
 
 impl DescribeShareGroupOffsetsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.groups = r.vec(true, |r| DescribeShareGroupOffsetsResponseGroup::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let groups = r.vec(true, |r| DescribeShareGroupOffsetsResponseGroup::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeShareGroupOffsetsResponse", version)
     }
 }
 
@@ -83,19 +77,14 @@ impl Default for DescribeShareGroupOffsetsResponseGroup {
 }
 
 impl DescribeShareGroupOffsetsResponseGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.topics = r.vec(true, |r| DescribeShareGroupOffsetsResponseTopic::read(r, version))?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let topics = r.vec(true, |r| DescribeShareGroupOffsetsResponseTopic::read(r, version))?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_id, topics, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -104,8 +93,7 @@ impl DescribeShareGroupOffsetsResponseGroup {
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeShareGroupOffsetsResponseGroup", version)
     }
 }
 
@@ -160,19 +148,14 @@ impl Default for DescribeShareGroupOffsetsResponseTopic {
 }
 
 impl DescribeShareGroupOffsetsResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.topic_id = r.uuid()?;
-        m.partitions =
+        let topic_name = r.string(true)?;
+        let topic_id = r.uuid()?;
+        let partitions =
             r.vec(true, |r| DescribeShareGroupOffsetsResponsePartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -180,8 +163,7 @@ impl DescribeShareGroupOffsetsResponseTopic {
         w.string(true, &self.topic_name)?;
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeShareGroupOffsetsResponseTopic", version)
     }
 }
 
@@ -235,23 +217,24 @@ impl Default for DescribeShareGroupOffsetsResponsePartition {
 }
 
 impl DescribeShareGroupOffsetsResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.start_offset = r.i64()?;
-        m.leader_epoch = r.i32()?;
-        if version >= 1 {
-            m.lag = r.i64()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let start_offset = r.i64()?;
+        let leader_epoch = r.i32()?;
+        let lag = if version >= 1 { r.i64()? } else { -1 };
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition_index,
+            start_offset,
+            leader_epoch,
+            lag,
+            error_code,
+            error_message,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -272,8 +255,12 @@ impl DescribeShareGroupOffsetsResponsePartition {
         }
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(
+            true,
+            &self.unknown_tags,
+            "DescribeShareGroupOffsetsResponsePartition",
+            version,
+        )
     }
 }
 

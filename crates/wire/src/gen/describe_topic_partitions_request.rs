@@ -25,18 +25,13 @@ impl Default for DescribeTopicPartitionsRequest {
 }
 
 impl DescribeTopicPartitionsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topics = r.vec(true, |r| TopicRequest::read(r, version))?;
-        m.response_partition_limit = r.i32()?;
-        m.cursor = if r.i8()? >= 0 { Some(Cursor::read(r, version)?) } else { None };
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topics = r.vec(true, |r| TopicRequest::read(r, version))?;
+        let response_partition_limit = r.i32()?;
+        let cursor = if r.i8()? >= 0 { Some(Cursor::read(r, version)?) } else { None };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topics, response_partition_limit, cursor, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,8 +47,7 @@ impl DescribeTopicPartitionsRequest {
                 w.i8(-1);
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeTopicPartitionsRequest", version)
     }
 }
 
@@ -97,23 +91,17 @@ impl Default for TopicRequest {
 }
 
 impl TopicRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicRequest", version)
     }
 }
 
@@ -147,25 +135,19 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partition_index = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partition_index = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partition_index, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.i32(self.partition_index);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Cursor", version)
     }
 }
 

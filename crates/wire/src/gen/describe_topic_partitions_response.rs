@@ -25,18 +25,13 @@ impl Default for DescribeTopicPartitionsResponse {
 }
 
 impl DescribeTopicPartitionsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.topics = r.vec(true, |r| DescribeTopicPartitionsResponseTopic::read(r, version))?;
-        m.next_cursor = if r.i8()? >= 0 { Some(Cursor::read(r, version)?) } else { None };
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let topics = r.vec(true, |r| DescribeTopicPartitionsResponseTopic::read(r, version))?;
+        let next_cursor = if r.i8()? >= 0 { Some(Cursor::read(r, version)?) } else { None };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, topics, next_cursor, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,8 +47,7 @@ impl DescribeTopicPartitionsResponse {
                 w.i8(-1);
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeTopicPartitionsResponse", version)
     }
 }
 
@@ -110,22 +104,25 @@ impl Default for DescribeTopicPartitionsResponseTopic {
 }
 
 impl DescribeTopicPartitionsResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.name = r.nullable_string(true)?;
-        m.topic_id = r.uuid()?;
-        m.is_internal = r.bool()?;
-        m.partitions =
+        let error_code = ErrorCode(r.i16()?);
+        let name = r.nullable_string(true)?;
+        let topic_id = r.uuid()?;
+        let is_internal = r.bool()?;
+        let partitions =
             r.vec(true, |r| DescribeTopicPartitionsResponsePartition::read(r, version))?;
-        m.topic_authorized_operations = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_authorized_operations = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            error_code,
+            name,
+            topic_id,
+            is_internal,
+            partitions,
+            topic_authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -138,8 +135,7 @@ impl DescribeTopicPartitionsResponseTopic {
         w.raw(&b);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         w.i32(self.topic_authorized_operations);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeTopicPartitionsResponseTopic", version)
     }
 }
 
@@ -214,24 +210,30 @@ impl Default for DescribeTopicPartitionsResponsePartition {
 }
 
 impl DescribeTopicPartitionsResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.partition_index = r.i32()?;
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.replica_nodes = r.vec(true, |r| r.i32())?;
-        m.isr_nodes = r.vec(true, |r| r.i32())?;
-        m.eligible_leader_replicas = r.nullable_vec(true, |r| r.i32())?;
-        m.last_known_elr = r.nullable_vec(true, |r| r.i32())?;
-        m.offline_replicas = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let partition_index = r.i32()?;
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let replica_nodes = r.vec(true, |r| r.i32())?;
+        let isr_nodes = r.vec(true, |r| r.i32())?;
+        let eligible_leader_replicas = r.nullable_vec(true, |r| r.i32())?;
+        let last_known_elr = r.nullable_vec(true, |r| r.i32())?;
+        let offline_replicas = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            error_code,
+            partition_index,
+            leader_id,
+            leader_epoch,
+            replica_nodes,
+            isr_nodes,
+            eligible_leader_replicas,
+            last_known_elr,
+            offline_replicas,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -262,8 +264,12 @@ impl DescribeTopicPartitionsResponsePartition {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(
+            true,
+            &self.unknown_tags,
+            "DescribeTopicPartitionsResponsePartition",
+            version,
+        )
     }
 }
 
@@ -335,25 +341,19 @@ impl Default for Cursor {
 }
 
 impl Cursor {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partition_index = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partition_index = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partition_index, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.i32(self.partition_index);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Cursor", version)
     }
 }
 

@@ -18,23 +18,17 @@ impl Default for DescribeTransactionsRequest {
 }
 
 impl DescribeTransactionsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.transactional_ids = r.vec(true, |r| r.string(true))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_ids = r.vec(true, |r| r.string(true))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { transactional_ids, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.transactional_ids[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeTransactionsRequest", version)
     }
 }
 

@@ -27,19 +27,14 @@ impl Default for DescribeUserScramCredentialsResponse {
 }
 
 impl DescribeUserScramCredentialsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.results = r.vec(true, |r| DescribeUserScramCredentialsResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let results = r.vec(true, |r| DescribeUserScramCredentialsResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, error_message, results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl DescribeUserScramCredentialsResponse {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeUserScramCredentialsResponse", version)
     }
 }
 
@@ -108,19 +102,14 @@ impl Default for DescribeUserScramCredentialsResult {
 }
 
 impl DescribeUserScramCredentialsResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.user = r.string(true)?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.credential_infos = r.vec(true, |r| CredentialInfo::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let user = r.string(true)?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let credential_infos = r.vec(true, |r| CredentialInfo::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { user, error_code, error_message, credential_infos, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -129,8 +118,7 @@ impl DescribeUserScramCredentialsResult {
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.credential_infos[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribeUserScramCredentialsResult", version)
     }
 }
 
@@ -179,17 +167,12 @@ impl Default for CredentialInfo {
 }
 
 impl CredentialInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.mechanism = r.i8()?;
-        m.iterations = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let mechanism = r.i8()?;
+        let iterations = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { mechanism, iterations, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -198,8 +181,7 @@ impl CredentialInfo {
         b[0..1].copy_from_slice(&self.mechanism.to_be_bytes());
         b[1..5].copy_from_slice(&self.iterations.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "CredentialInfo", version)
     }
 }
 

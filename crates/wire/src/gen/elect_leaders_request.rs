@@ -25,21 +25,14 @@ impl Default for ElectLeadersRequest {
 }
 
 impl ElectLeadersRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.election_type = r.i8()?;
-        }
-        m.topic_partitions = r.nullable_vec(flex, |r| TopicPartitions::read(r, version))?;
-        m.timeout_ms = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let election_type = if version >= 1 { r.i8()? } else { 0 };
+        let topic_partitions = r.nullable_vec(flex, |r| TopicPartitions::read(r, version))?;
+        let timeout_ms = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { election_type, topic_partitions, timeout_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -58,16 +51,7 @@ impl ElectLeadersRequest {
         }
         w.array(flex, self.topic_partitions.as_deref(), |w, v| v.write(w, version))?;
         w.i32(self.timeout_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ElectLeadersRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ElectLeadersRequest", version)
     }
 }
 
@@ -118,18 +102,13 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.topic = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| r.i32())?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(flex)?;
+        let partitions = r.vec(flex, |r| r.i32())?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -140,16 +119,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TopicPartitions",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TopicPartitions", version)
     }
 }
 

@@ -25,21 +25,14 @@ impl Default for ElectLeadersResponse {
 }
 
 impl ElectLeadersResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        if version >= 1 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        m.replica_election_results = r.vec(flex, |r| ReplicaElectionResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = if version >= 1 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let replica_election_results = r.vec(flex, |r| ReplicaElectionResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, error_code, replica_election_results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -61,16 +54,7 @@ impl ElectLeadersResponse {
             }
         }
         w.array(flex, Some(&self.replica_election_results[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ElectLeadersResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ElectLeadersResponse", version)
     }
 }
 
@@ -118,18 +102,13 @@ impl Default for ReplicaElectionResult {
 }
 
 impl ReplicaElectionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.topic = r.string(flex)?;
-        m.partition_result = r.vec(flex, |r| PartitionResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(flex)?;
+        let partition_result = r.vec(flex, |r| PartitionResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, partition_result, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -137,16 +116,7 @@ impl ReplicaElectionResult {
         let flex = version >= 2;
         w.string(flex, &self.topic)?;
         w.array(flex, Some(&self.partition_result[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ReplicaElectionResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ReplicaElectionResult", version)
     }
 }
 
@@ -190,19 +160,14 @@ impl Default for PartitionResult {
 }
 
 impl PartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.partition_id = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_id = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_id, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -213,16 +178,7 @@ impl PartitionResult {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.nullable_string(flex, self.error_message.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "PartitionResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "PartitionResult", version)
     }
 }
 

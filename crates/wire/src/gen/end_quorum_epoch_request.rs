@@ -25,21 +25,18 @@ impl Default for EndQuorumEpochRequest {
 }
 
 impl EndQuorumEpochRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.cluster_id = r.nullable_string(flex)?;
-        m.topics = r.vec(flex, |r| TopicData::read(r, version))?;
-        if version >= 1 {
-            m.leader_endpoints = r.vec(flex, |r| LeaderEndpoint::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = r.nullable_string(flex)?;
+        let topics = r.vec(flex, |r| TopicData::read(r, version))?;
+        let leader_endpoints = if version >= 1 {
+            r.vec(flex, |r| LeaderEndpoint::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { cluster_id, topics, leader_endpoints, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,16 +47,7 @@ impl EndQuorumEpochRequest {
         if version >= 1 {
             w.array(flex, Some(&self.leader_endpoints[..]), |w, v| v.write(w, version))?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EndQuorumEpochRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EndQuorumEpochRequest", version)
     }
 }
 
@@ -110,18 +98,13 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.topic_name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -129,16 +112,7 @@ impl TopicData {
         let flex = version >= 1;
         w.string(flex, &self.topic_name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TopicData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -186,25 +160,28 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        if version <= 0 {
-            m.preferred_successors = r.vec(flex, |r| r.i32())?;
-        }
-        if version >= 1 {
-            m.preferred_candidates = r.vec(flex, |r| ReplicaInfo::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let preferred_successors =
+            if version <= 0 { r.vec(flex, |r| r.i32())? } else { Default::default() };
+        let preferred_candidates = if version >= 1 {
+            r.vec(flex, |r| ReplicaInfo::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            partition_index,
+            leader_id,
+            leader_epoch,
+            preferred_successors,
+            preferred_candidates,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -224,16 +201,7 @@ impl PartitionData {
         if version >= 1 {
             w.array(flex, Some(&self.preferred_candidates[..]), |w, v| v.write(w, version))?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "PartitionData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -291,22 +259,13 @@ impl Default for ReplicaInfo {
 }
 
 impl ReplicaInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.candidate_id = r.i32()?;
-        }
-        if version >= 1 {
-            m.candidate_directory_id = r.uuid()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let candidate_id = if version >= 1 { r.i32()? } else { 0 };
+        let candidate_directory_id = if version >= 1 { r.uuid()? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { candidate_id, candidate_directory_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -333,16 +292,7 @@ impl ReplicaInfo {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ReplicaInfo",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ReplicaInfo", version)
     }
 }
 
@@ -385,25 +335,14 @@ impl Default for LeaderEndpoint {
 }
 
 impl LeaderEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 1 {
-            m.host = r.string(flex)?;
-        }
-        if version >= 1 {
-            m.port = r.u16()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version >= 1 { r.string(flex)? } else { String::new() };
+        let host = if version >= 1 { r.string(flex)? } else { String::new() };
+        let port = if version >= 1 { r.u16()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -442,16 +381,7 @@ impl LeaderEndpoint {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "LeaderEndpoint",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "LeaderEndpoint", version)
     }
 }
 

@@ -16,11 +16,10 @@ impl Default for EndTxnMarker {
 }
 
 impl EndTxnMarker {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.coordinator_epoch = r.i32()?;
-        Ok(m)
+        let coordinator_epoch = r.i32()?;
+        Ok(Self { coordinator_epoch })
     }
 
     #[allow(unused_variables)]

@@ -27,20 +27,15 @@ impl Default for EndTxnRequest {
 }
 
 impl EndTxnRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.transactional_id = r.string(flex)?;
-        m.producer_id = r.i64()?;
-        m.producer_epoch = r.i16()?;
-        m.committed = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = r.string(flex)?;
+        let producer_id = r.i64()?;
+        let producer_epoch = r.i16()?;
+        let committed = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { transactional_id, producer_id, producer_epoch, committed, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,16 +47,7 @@ impl EndTxnRequest {
         b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
         b[10..11].copy_from_slice(&[u8::from(self.committed)]);
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EndTxnRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EndTxnRequest", version)
     }
 }
 

@@ -25,18 +25,13 @@ impl Default for EnvelopeRequest {
 }
 
 impl EnvelopeRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.request_data = r.bytes(true)?;
-        m.request_principal = r.nullable_bytes(true)?;
-        m.client_host_address = r.bytes(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let request_data = r.bytes(true)?;
+        let request_principal = r.nullable_bytes(true)?;
+        let client_host_address = r.bytes(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { request_data, request_principal, client_host_address, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -44,8 +39,7 @@ impl EnvelopeRequest {
         w.bytes(true, &self.request_data)?;
         w.nullable_bytes(true, self.request_principal.as_deref())?;
         w.bytes(true, &self.client_host_address)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "EnvelopeRequest", version)
     }
 }
 

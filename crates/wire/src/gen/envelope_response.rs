@@ -19,25 +19,19 @@ impl Default for EnvelopeResponse {
 }
 
 impl EnvelopeResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.response_data = r.nullable_bytes(true)?;
-        m.error_code = ErrorCode(r.i16()?);
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let response_data = r.nullable_bytes(true)?;
+        let error_code = ErrorCode(r.i16()?);
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { response_data, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.nullable_bytes(true, self.response_data.as_deref())?;
         w.i16(self.error_code.0);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "EnvelopeResponse", version)
     }
 }
 

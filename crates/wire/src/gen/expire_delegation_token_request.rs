@@ -32,18 +32,13 @@ impl Default for ExpireDelegationTokenRequest {
 }
 
 impl ExpireDelegationTokenRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.hmac = r.bytes(flex)?;
-        m.expiry_time_period_ms = r.i64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let hmac = r.bytes(flex)?;
+        let expiry_time_period_ms = r.i64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { hmac, expiry_time_period_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -51,16 +46,7 @@ impl ExpireDelegationTokenRequest {
         let flex = version >= 2;
         w.bytes(flex, &self.hmac)?;
         w.i64(self.expiry_time_period_ms);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ExpireDelegationTokenRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ExpireDelegationTokenRequest", version)
     }
 }
 

@@ -25,19 +25,14 @@ impl Default for ExpireDelegationTokenResponse {
 }
 
 impl ExpireDelegationTokenResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.expiry_timestamp_ms = r.i64()?;
-        m.throttle_time_ms = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let expiry_timestamp_ms = r.i64()?;
+        let throttle_time_ms = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, expiry_timestamp_ms, throttle_time_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -48,16 +43,7 @@ impl ExpireDelegationTokenResponse {
         b[2..10].copy_from_slice(&self.expiry_timestamp_ms.to_be_bytes());
         b[10..14].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ExpireDelegationTokenResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ExpireDelegationTokenResponse", version)
     }
 }
 

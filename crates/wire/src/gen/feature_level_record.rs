@@ -19,25 +19,19 @@ impl Default for FeatureLevelRecord {
 }
 
 impl FeatureLevelRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.feature_level = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let feature_level = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, feature_level, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.i16(self.feature_level);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "FeatureLevelRecord", version)
     }
 }
 

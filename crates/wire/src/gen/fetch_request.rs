@@ -43,53 +43,61 @@ impl Default for FetchRequest {
 }
 
 impl FetchRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version <= 14 {
-            m.replica_id = r.i32()?;
-        }
-        m.max_wait_ms = r.i32()?;
-        m.min_bytes = r.i32()?;
-        m.max_bytes = r.i32()?;
-        m.isolation_level = r.i8()?;
-        if version >= 7 {
-            m.session_id = r.i32()?;
-        }
-        if version >= 7 {
-            m.session_epoch = r.i32()?;
-        }
-        m.topics = r.vec(flex, |r| FetchTopic::read(r, version))?;
-        if version >= 7 {
-            m.forgotten_topics_data = r.vec(flex, |r| ForgottenTopic::read(r, version))?;
-        }
-        if version >= 11 {
-            m.rack_id = r.string(flex)?;
-        }
+        let replica_id = if version <= 14 { r.i32()? } else { -1 };
+        let max_wait_ms = r.i32()?;
+        let min_bytes = r.i32()?;
+        let max_bytes = r.i32()?;
+        let isolation_level = r.i8()?;
+        let session_id = if version >= 7 { r.i32()? } else { 0 };
+        let session_epoch = if version >= 7 { r.i32()? } else { -1 };
+        let topics = r.vec(flex, |r| FetchTopic::read(r, version))?;
+        let forgotten_topics_data = if version >= 7 {
+            r.vec(flex, |r| ForgottenTopic::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let rack_id = if version >= 11 { r.string(flex)? } else { String::new() };
+        let mut cluster_id = None;
+        let mut replica_state = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 12) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.cluster_id = r.nullable_string(flex)?;
+                        cluster_id = r.nullable_string(flex)?;
                     }
                     1 => {
                         if !(version >= 15) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.replica_state = ReplicaState::read(r, version)?;
+                        replica_state = ReplicaState::read(r, version)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            cluster_id,
+            replica_id,
+            replica_state,
+            max_wait_ms,
+            min_bytes,
+            max_bytes,
+            isolation_level,
+            session_id,
+            session_epoch,
+            topics,
+            forgotten_topics_data,
+            rack_id,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -638,22 +646,13 @@ impl Default for ReplicaState {
 }
 
 impl ReplicaState {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version >= 15 {
-            m.replica_id = r.i32()?;
-        }
-        if version >= 15 {
-            m.replica_epoch = r.i64()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let replica_id = if version >= 15 { r.i32()? } else { -1 };
+        let replica_epoch = if version >= 15 { r.i64()? } else { -1 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { replica_id, replica_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -680,16 +679,7 @@ impl ReplicaState {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ReplicaState",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ReplicaState", version)
     }
 }
 
@@ -843,23 +833,14 @@ impl Default for FetchTopic {
 }
 
 impl FetchTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version <= 12 {
-            m.topic = r.string(flex)?;
-        }
-        if version >= 13 {
-            m.topic_id = r.uuid()?;
-        }
-        m.partitions = r.vec(flex, |r| FetchPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = if version <= 12 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 13 { r.uuid()? } else { Default::default() };
+        let partitions = r.vec(flex, |r| FetchPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -872,16 +853,7 @@ impl FetchTopic {
             w.uuid(self.topic_id);
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "FetchTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "FetchTopic", version)
     }
 }
 
@@ -1040,45 +1012,49 @@ impl Default for FetchPartition {
 }
 
 impl FetchPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        if version >= 9 {
-            m.current_leader_epoch = r.i32()?;
-        }
-        m.fetch_offset = r.i64()?;
-        if version >= 12 {
-            m.last_fetched_epoch = r.i32()?;
-        }
-        if version >= 5 {
-            m.log_start_offset = r.i64()?;
-        }
-        m.partition_max_bytes = r.i32()?;
+        let partition = r.i32()?;
+        let current_leader_epoch = if version >= 9 { r.i32()? } else { -1 };
+        let fetch_offset = r.i64()?;
+        let last_fetched_epoch = if version >= 12 { r.i32()? } else { -1 };
+        let log_start_offset = if version >= 5 { r.i64()? } else { -1 };
+        let partition_max_bytes = r.i32()?;
+        let mut replica_directory_id = Default::default();
+        let mut high_watermark = 9223372036854775807;
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 17) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.replica_directory_id = r.uuid()?;
+                        replica_directory_id = r.uuid()?;
                     }
                     1 => {
                         if !(version >= 18) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.high_watermark = r.i64()?;
+                        high_watermark = r.i64()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            partition,
+            current_leader_epoch,
+            fetch_offset,
+            last_fetched_epoch,
+            log_start_offset,
+            partition_max_bytes,
+            replica_directory_id,
+            high_watermark,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -1439,25 +1415,14 @@ impl Default for ForgottenTopic {
 }
 
 impl ForgottenTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if (7..=12).contains(&version) {
-            m.topic = r.string(flex)?;
-        }
-        if version >= 13 {
-            m.topic_id = r.uuid()?;
-        }
-        if version >= 7 {
-            m.partitions = r.vec(flex, |r| r.i32())?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = if (7..=12).contains(&version) { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 13 { r.uuid()? } else { Default::default() };
+        let partitions = if version >= 7 { r.vec(flex, |r| r.i32())? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1483,16 +1448,7 @@ impl ForgottenTopic {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ForgottenTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ForgottenTopic", version)
     }
 }
 

@@ -29,35 +29,37 @@ impl Default for FetchResponse {
 }
 
 impl FetchResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        if version >= 7 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if version >= 7 {
-            m.session_id = r.i32()?;
-        }
-        m.responses = r.vec(flex, |r| FetchableTopicResponse::read(r, version))?;
+        let throttle_time_ms = r.i32()?;
+        let error_code = if version >= 7 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let session_id = if version >= 7 { r.i32()? } else { 0 };
+        let responses = r.vec(flex, |r| FetchableTopicResponse::read(r, version))?;
+        let mut node_endpoints = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 16) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.node_endpoints = r.vec(flex, |r| NodeEndpoint::read(r, version))?;
+                        node_endpoints = r.vec(flex, |r| NodeEndpoint::read(r, version))?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            session_id,
+            responses,
+            node_endpoints,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -419,23 +421,14 @@ impl Default for FetchableTopicResponse {
 }
 
 impl FetchableTopicResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version <= 12 {
-            m.topic = r.string(flex)?;
-        }
-        if version >= 13 {
-            m.topic_id = r.uuid()?;
-        }
-        m.partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = if version <= 12 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 13 { r.uuid()? } else { Default::default() };
+        let partitions = r.vec(flex, |r| PartitionData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -448,16 +441,7 @@ impl FetchableTopicResponse {
             w.uuid(self.topic_id);
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "FetchableTopicResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "FetchableTopicResponse", version)
     }
 }
 
@@ -622,51 +606,62 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.high_watermark = r.i64()?;
-        m.last_stable_offset = r.i64()?;
-        if version >= 5 {
-            m.log_start_offset = r.i64()?;
-        }
-        m.aborted_transactions = r.nullable_vec(flex, |r| AbortedTransaction::read(r, version))?;
-        if version >= 11 {
-            m.preferred_read_replica = r.i32()?;
-        }
-        m.records = r.nullable_bytes(flex)?;
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let high_watermark = r.i64()?;
+        let last_stable_offset = r.i64()?;
+        let log_start_offset = if version >= 5 { r.i64()? } else { -1 };
+        let aborted_transactions =
+            r.nullable_vec(flex, |r| AbortedTransaction::read(r, version))?;
+        let preferred_read_replica = if version >= 11 { r.i32()? } else { -1 };
+        let records = r.nullable_bytes(flex)?;
+        let mut diverging_epoch = Default::default();
+        let mut current_leader = Default::default();
+        let mut snapshot_id = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 12) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.diverging_epoch = EpochEndOffset::read(r, version)?;
+                        diverging_epoch = EpochEndOffset::read(r, version)?;
                     }
                     1 => {
                         if !(version >= 12) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.current_leader = LeaderIdAndEpoch::read(r, version)?;
+                        current_leader = LeaderIdAndEpoch::read(r, version)?;
                     }
                     2 => {
                         if !(version >= 12) {
                             return Err(DecodeError::TagNotInVersion { tag: 2, version });
                         }
-                        m.snapshot_id = SnapshotId::read(r, version)?;
+                        snapshot_id = SnapshotId::read(r, version)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            partition_index,
+            error_code,
+            high_watermark,
+            last_stable_offset,
+            log_start_offset,
+            diverging_epoch,
+            current_leader,
+            snapshot_id,
+            aborted_transactions,
+            preferred_read_replica,
+            records,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -1132,22 +1127,13 @@ impl Default for EpochEndOffset {
 }
 
 impl EpochEndOffset {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version >= 12 {
-            m.epoch = r.i32()?;
-        }
-        if version >= 12 {
-            m.end_offset = r.i64()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let epoch = if version >= 12 { r.i32()? } else { -1 };
+        let end_offset = if version >= 12 { r.i64()? } else { -1 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { epoch, end_offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1174,16 +1160,7 @@ impl EpochEndOffset {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EpochEndOffset",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EpochEndOffset", version)
     }
 }
 
@@ -1331,22 +1308,13 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version >= 12 {
-            m.leader_id = r.i32()?;
-        }
-        if version >= 12 {
-            m.leader_epoch = r.i32()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_id = if version >= 12 { r.i32()? } else { -1 };
+        let leader_epoch = if version >= 12 { r.i32()? } else { -1 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1373,16 +1341,7 @@ impl LeaderIdAndEpoch {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "LeaderIdAndEpoch",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "LeaderIdAndEpoch", version)
     }
 }
 
@@ -1530,18 +1489,13 @@ impl Default for SnapshotId {
 }
 
 impl SnapshotId {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        m.end_offset = r.i64()?;
-        m.epoch = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let end_offset = r.i64()?;
+        let epoch = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { end_offset, epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1551,16 +1505,7 @@ impl SnapshotId {
         b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
         b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "SnapshotId",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "SnapshotId", version)
     }
 }
 
@@ -1681,18 +1626,13 @@ impl Default for AbortedTransaction {
 }
 
 impl AbortedTransaction {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        m.producer_id = r.i64()?;
-        m.first_offset = r.i64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let producer_id = r.i64()?;
+        let first_offset = r.i64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { producer_id, first_offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1702,16 +1642,7 @@ impl AbortedTransaction {
         b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
         b[8..16].copy_from_slice(&self.first_offset.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AbortedTransaction",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AbortedTransaction", version)
     }
 }
 
@@ -1840,28 +1771,15 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 12;
-        let mut m = Self::default();
-        if version >= 16 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 16 {
-            m.host = r.string(flex)?;
-        }
-        if version >= 16 {
-            m.port = r.i32()?;
-        }
-        if version >= 16 {
-            m.rack = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = if version >= 16 { r.i32()? } else { 0 };
+        let host = if version >= 16 { r.string(flex)? } else { String::new() };
+        let port = if version >= 16 { r.i32()? } else { 0 };
+        let rack = if version >= 16 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { node_id, host, port, rack, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1911,16 +1829,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "NodeEndpoint",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

@@ -27,26 +27,25 @@ impl Default for FetchSnapshotRequest {
 }
 
 impl FetchSnapshotRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.replica_id = r.i32()?;
-        m.max_bytes = r.i32()?;
-        m.topics = r.vec(true, |r| TopicSnapshot::read(r, version))?;
+        let replica_id = r.i32()?;
+        let max_bytes = r.i32()?;
+        let topics = r.vec(true, |r| TopicSnapshot::read(r, version))?;
+        let mut cluster_id = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.cluster_id = r.nullable_string(true)?;
+                        cluster_id = r.nullable_string(true)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { cluster_id, replica_id, max_bytes, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -126,25 +125,19 @@ impl Default for TopicSnapshot {
 }
 
 impl TopicSnapshot {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionSnapshot::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionSnapshot::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicSnapshot", version)
     }
 }
 
@@ -192,30 +185,36 @@ impl Default for PartitionSnapshot {
 }
 
 impl PartitionSnapshot {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.current_leader_epoch = r.i32()?;
-        m.snapshot_id = SnapshotId::read(r, version)?;
-        m.position = r.i64()?;
+        let partition = r.i32()?;
+        let current_leader_epoch = r.i32()?;
+        let snapshot_id = SnapshotId::read(r, version)?;
+        let position = r.i64()?;
+        let mut replica_directory_id = Default::default();
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.replica_directory_id = r.uuid()?;
+                        replica_directory_id = r.uuid()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            partition,
+            current_leader_epoch,
+            snapshot_id,
+            position,
+            replica_directory_id,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -295,17 +294,12 @@ impl Default for SnapshotId {
 }
 
 impl SnapshotId {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.end_offset = r.i64()?;
-        m.epoch = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let end_offset = r.i64()?;
+        let epoch = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { end_offset, epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -314,8 +308,7 @@ impl SnapshotId {
         b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
         b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "SnapshotId", version)
     }
 }
 

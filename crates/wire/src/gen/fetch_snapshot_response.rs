@@ -27,29 +27,28 @@ impl Default for FetchSnapshotResponse {
 }
 
 impl FetchSnapshotResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.topics = r.vec(true, |r| TopicSnapshot::read(r, version))?;
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let topics = r.vec(true, |r| TopicSnapshot::read(r, version))?;
+        let mut node_endpoints = Default::default();
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
+                        node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { throttle_time_ms, error_code, topics, node_endpoints, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -137,25 +136,19 @@ impl Default for TopicSnapshot {
 }
 
 impl TopicSnapshot {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionSnapshot::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionSnapshot::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicSnapshot", version)
     }
 }
 
@@ -207,29 +200,37 @@ impl Default for PartitionSnapshot {
 }
 
 impl PartitionSnapshot {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.snapshot_id = SnapshotId::read(r, version)?;
-        m.size = r.i64()?;
-        m.position = r.i64()?;
-        m.unaligned_records = r.bytes(true)?;
+        let index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let snapshot_id = SnapshotId::read(r, version)?;
+        let size = r.i64()?;
+        let position = r.i64()?;
+        let unaligned_records = r.bytes(true)?;
+        let mut current_leader = Default::default();
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.current_leader = LeaderIdAndEpoch::read(r, version)?;
+                        current_leader = LeaderIdAndEpoch::read(r, version)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            index,
+            error_code,
+            snapshot_id,
+            current_leader,
+            size,
+            position,
+            unaligned_records,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -319,17 +320,12 @@ impl Default for SnapshotId {
 }
 
 impl SnapshotId {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.end_offset = r.i64()?;
-        m.epoch = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let end_offset = r.i64()?;
+        let epoch = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { end_offset, epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -338,8 +334,7 @@ impl SnapshotId {
         b[0..8].copy_from_slice(&self.end_offset.to_be_bytes());
         b[8..12].copy_from_slice(&self.epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "SnapshotId", version)
     }
 }
 
@@ -377,17 +372,12 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -396,8 +386,7 @@ impl LeaderIdAndEpoch {
         b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
         b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "LeaderIdAndEpoch", version)
     }
 }
 
@@ -436,24 +425,13 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 1 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 1 {
-            m.host = r.string(true)?;
-        }
-        if version >= 1 {
-            m.port = r.u16()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = if version >= 1 { r.i32()? } else { 0 };
+        let host = if version >= 1 { r.string(true)? } else { String::new() };
+        let port = if version >= 1 { r.u16()? } else { 0 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { node_id, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -491,8 +469,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

@@ -25,25 +25,15 @@ impl Default for FindCoordinatorRequest {
 }
 
 impl FindCoordinatorRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version <= 3 {
-            m.key = r.string(flex)?;
-        }
-        if version >= 1 {
-            m.key_type = r.i8()?;
-        }
-        if version >= 4 {
-            m.coordinator_keys = r.vec(flex, |r| r.string(flex))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = if version <= 3 { r.string(flex)? } else { String::new() };
+        let key_type = if version >= 1 { r.i8()? } else { 0 };
+        let coordinator_keys =
+            if version >= 4 { r.vec(flex, |r| r.string(flex))? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { key, key_type, coordinator_keys, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -82,16 +72,7 @@ impl FindCoordinatorRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "FindCoordinatorRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "FindCoordinatorRequest", version)
     }
 }
 

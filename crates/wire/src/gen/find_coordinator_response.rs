@@ -33,37 +33,32 @@ impl Default for FindCoordinatorResponse {
 }
 
 impl FindCoordinatorResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        if version <= 3 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if (1..=3).contains(&version) {
-            m.error_message = r.nullable_string(flex)?;
-        }
-        if version <= 3 {
-            m.node_id = r.i32()?;
-        }
-        if version <= 3 {
-            m.host = r.string(flex)?;
-        }
-        if version <= 3 {
-            m.port = r.i32()?;
-        }
-        if version >= 4 {
-            m.coordinators = r.vec(flex, |r| Coordinator::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 1 { r.i32()? } else { 0 };
+        let error_code = if version <= 3 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let error_message =
+            if (1..=3).contains(&version) { r.nullable_string(flex)? } else { Some(String::new()) };
+        let node_id = if version <= 3 { r.i32()? } else { 0 };
+        let host = if version <= 3 { r.string(flex)? } else { String::new() };
+        let port = if version <= 3 { r.i32()? } else { 0 };
+        let coordinators = if version >= 4 {
+            r.vec(flex, |r| Coordinator::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            error_message,
+            node_id,
+            host,
+            port,
+            coordinators,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -130,16 +125,7 @@ impl FindCoordinatorResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "FindCoordinatorResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "FindCoordinatorResponse", version)
     }
 }
 
@@ -226,34 +212,18 @@ impl Default for Coordinator {
 }
 
 impl Coordinator {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 4 {
-            m.key = r.string(flex)?;
-        }
-        if version >= 4 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 4 {
-            m.host = r.string(flex)?;
-        }
-        if version >= 4 {
-            m.port = r.i32()?;
-        }
-        if version >= 4 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if version >= 4 {
-            m.error_message = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = if version >= 4 { r.string(flex)? } else { String::new() };
+        let node_id = if version >= 4 { r.i32()? } else { 0 };
+        let host = if version >= 4 { r.string(flex)? } else { String::new() };
+        let port = if version >= 4 { r.i32()? } else { 0 };
+        let error_code = if version >= 4 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let error_message =
+            if version >= 4 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { key, node_id, host, port, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -316,16 +286,7 @@ impl Coordinator {
         if version >= 4 {
             w.nullable_string(flex, self.error_message.as_deref())?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "Coordinator",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "Coordinator", version)
     }
 }
 

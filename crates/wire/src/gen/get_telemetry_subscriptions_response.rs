@@ -37,24 +37,30 @@ impl Default for GetTelemetrySubscriptionsResponse {
 }
 
 impl GetTelemetrySubscriptionsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.client_instance_id = r.uuid()?;
-        m.subscription_id = r.i32()?;
-        m.accepted_compression_types = r.vec(true, |r| r.i8())?;
-        m.push_interval_ms = r.i32()?;
-        m.telemetry_max_bytes = r.i32()?;
-        m.delta_temporality = r.bool()?;
-        m.requested_metrics = r.vec(true, |r| r.string(true))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let client_instance_id = r.uuid()?;
+        let subscription_id = r.i32()?;
+        let accepted_compression_types = r.vec(true, |r| r.i8())?;
+        let push_interval_ms = r.i32()?;
+        let telemetry_max_bytes = r.i32()?;
+        let delta_temporality = r.bool()?;
+        let requested_metrics = r.vec(true, |r| r.string(true))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            client_instance_id,
+            subscription_id,
+            accepted_compression_types,
+            push_interval_ms,
+            telemetry_max_bytes,
+            delta_temporality,
+            requested_metrics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -75,8 +81,7 @@ impl GetTelemetrySubscriptionsResponse {
         b[8..9].copy_from_slice(&[u8::from(self.delta_temporality)]);
         w.raw(&b);
         w.array(true, Some(&self.requested_metrics[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "GetTelemetrySubscriptionsResponse", version)
     }
 }
 

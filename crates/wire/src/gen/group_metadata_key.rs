@@ -16,11 +16,10 @@ impl Default for GroupMetadataKey {
 }
 
 impl GroupMetadataKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group = r.string(false)?;
-        Ok(m)
+        let group = r.string(false)?;
+        Ok(Self { group })
     }
 
     #[allow(unused_variables)]

@@ -31,24 +31,25 @@ impl Default for GroupMetadataValue {
 }
 
 impl GroupMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.protocol_type = r.string(flex)?;
-        m.generation = r.i32()?;
-        m.protocol = r.nullable_string(flex)?;
-        m.leader = r.nullable_string(flex)?;
-        if version >= 2 {
-            m.current_state_timestamp = r.i64()?;
-        }
-        m.members = r.vec(flex, |r| MemberMetadata::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let protocol_type = r.string(flex)?;
+        let generation = r.i32()?;
+        let protocol = r.nullable_string(flex)?;
+        let leader = r.nullable_string(flex)?;
+        let current_state_timestamp = if version >= 2 { r.i64()? } else { -1 };
+        let members = r.vec(flex, |r| MemberMetadata::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            protocol_type,
+            generation,
+            protocol,
+            leader,
+            current_state_timestamp,
+            members,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -62,16 +63,7 @@ impl GroupMetadataValue {
             w.i64(self.current_state_timestamp);
         }
         w.array(flex, Some(&self.members[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "GroupMetadataValue",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "GroupMetadataValue", version)
     }
 }
 
@@ -149,28 +141,29 @@ impl Default for MemberMetadata {
 }
 
 impl MemberMetadata {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.member_id = r.string(flex)?;
-        if version >= 3 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        m.client_id = r.string(flex)?;
-        m.client_host = r.string(flex)?;
-        if version >= 1 {
-            m.rebalance_timeout = r.i32()?;
-        }
-        m.session_timeout = r.i32()?;
-        m.subscription = r.bytes(flex)?;
-        m.assignment = r.bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 3 { r.nullable_string(flex)? } else { None };
+        let client_id = r.string(flex)?;
+        let client_host = r.string(flex)?;
+        let rebalance_timeout = if version >= 1 { r.i32()? } else { -1 };
+        let session_timeout = r.i32()?;
+        let subscription = r.bytes(flex)?;
+        let assignment = r.bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            member_id,
+            group_instance_id,
+            client_id,
+            client_host,
+            rebalance_timeout,
+            session_timeout,
+            subscription,
+            assignment,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -188,16 +181,7 @@ impl MemberMetadata {
         w.i32(self.session_timeout);
         w.bytes(flex, &self.subscription)?;
         w.bytes(flex, &self.assignment)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MemberMetadata",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MemberMetadata", version)
     }
 }
 

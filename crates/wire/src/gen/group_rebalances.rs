@@ -25,18 +25,13 @@ impl Default for GroupRebalances {
 }
 
 impl GroupRebalances {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.mode = r.string(true)?;
-        m.reason = r.string(true)?;
-        m.rebalances = r.vec(true, |r| GroupRebalance::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let mode = r.string(true)?;
+        let reason = r.string(true)?;
+        let rebalances = r.vec(true, |r| GroupRebalance::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { mode, reason, rebalances, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -44,8 +39,7 @@ impl GroupRebalances {
         w.string(true, &self.mode)?;
         w.string(true, &self.reason)?;
         w.array(true, Some(&self.rebalances[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "GroupRebalances", version)
     }
 }
 
@@ -109,26 +103,34 @@ impl Default for GroupRebalance {
 }
 
 impl GroupRebalance {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
-        m.began_ms = r.i64()?;
-        m.assigned_ms = r.i64()?;
-        m.over_ms = r.i64()?;
-        m.superseded_by = r.i32()?;
-        m.members = r.i32()?;
-        m.triggers = r.vec(true, |r| RebalanceTrigger::read(r, version))?;
-        m.trigger_count = r.i32()?;
-        m.moves = r.vec(true, |r| PartitionMove::read(r, version))?;
-        m.move_count = r.i32()?;
-        m.waits = r.vec(true, |r| RebalanceWait::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let epoch = r.i32()?;
+        let began_ms = r.i64()?;
+        let assigned_ms = r.i64()?;
+        let over_ms = r.i64()?;
+        let superseded_by = r.i32()?;
+        let members = r.i32()?;
+        let triggers = r.vec(true, |r| RebalanceTrigger::read(r, version))?;
+        let trigger_count = r.i32()?;
+        let moves = r.vec(true, |r| PartitionMove::read(r, version))?;
+        let move_count = r.i32()?;
+        let waits = r.vec(true, |r| RebalanceWait::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            epoch,
+            began_ms,
+            assigned_ms,
+            over_ms,
+            superseded_by,
+            members,
+            triggers,
+            trigger_count,
+            moves,
+            move_count,
+            waits,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -146,8 +148,7 @@ impl GroupRebalance {
         w.array(true, Some(&self.moves[..]), |w, v| v.write(w, version))?;
         w.i32(self.move_count);
         w.array(true, Some(&self.waits[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "GroupRebalance", version)
     }
 }
 
@@ -229,19 +230,14 @@ impl Default for RebalanceTrigger {
 }
 
 impl RebalanceTrigger {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.kind = r.i8()?;
-        m.subject = r.string(true)?;
-        m.client_id = r.string(true)?;
-        m.reason = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let kind = r.i8()?;
+        let subject = r.string(true)?;
+        let client_id = r.string(true)?;
+        let reason = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { kind, subject, client_id, reason, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -250,8 +246,7 @@ impl RebalanceTrigger {
         w.string(true, &self.subject)?;
         w.string(true, &self.client_id)?;
         w.string(true, &self.reason)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RebalanceTrigger", version)
     }
 }
 
@@ -311,22 +306,17 @@ impl Default for PartitionMove {
 }
 
 impl PartitionMove {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic = r.string(true)?;
-        m.partition = r.i32()?;
-        m.from = r.nullable_string(true)?;
-        m.to = r.nullable_string(true)?;
-        m.told_ms = r.i64()?;
-        m.freed_ms = r.i64()?;
-        m.taken_ms = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(true)?;
+        let partition = r.i32()?;
+        let from = r.nullable_string(true)?;
+        let to = r.nullable_string(true)?;
+        let told_ms = r.i64()?;
+        let freed_ms = r.i64()?;
+        let taken_ms = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic, partition, from, to, told_ms, freed_ms, taken_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -340,8 +330,7 @@ impl PartitionMove {
         b[8..16].copy_from_slice(&self.freed_ms.to_be_bytes());
         b[16..24].copy_from_slice(&self.taken_ms.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionMove", version)
     }
 }
 
@@ -406,18 +395,13 @@ impl Default for RebalanceWait {
 }
 
 impl RebalanceWait {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.step = r.i8()?;
-        m.member = r.string(true)?;
-        m.ended_ms = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let step = r.i8()?;
+        let member = r.string(true)?;
+        let ended_ms = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { step, member, ended_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -425,8 +409,7 @@ impl RebalanceWait {
         w.i8(self.step);
         w.string(true, &self.member)?;
         w.i64(self.ended_ms);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RebalanceWait", version)
     }
 }
 

@@ -27,22 +27,15 @@ impl Default for HeartbeatRequest {
 }
 
 impl HeartbeatRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.group_id = r.string(flex)?;
-        m.generation_id = r.i32()?;
-        m.member_id = r.string(flex)?;
-        if version >= 3 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(flex)?;
+        let generation_id = r.i32()?;
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 3 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { group_id, generation_id, member_id, group_instance_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -62,16 +55,7 @@ impl HeartbeatRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "HeartbeatRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "HeartbeatRequest", version)
     }
 }
 

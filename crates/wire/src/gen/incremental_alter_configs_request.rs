@@ -23,18 +23,13 @@ impl Default for IncrementalAlterConfigsRequest {
 }
 
 impl IncrementalAlterConfigsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.resources = r.vec(flex, |r| AlterConfigsResource::read(r, version))?;
-        m.validate_only = r.bool()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resources = r.vec(flex, |r| AlterConfigsResource::read(r, version))?;
+        let validate_only = r.bool()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { resources, validate_only, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +37,7 @@ impl IncrementalAlterConfigsRequest {
         let flex = version >= 1;
         w.array(flex, Some(&self.resources[..]), |w, v| v.write(w, version))?;
         w.bool(self.validate_only);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "IncrementalAlterConfigsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "IncrementalAlterConfigsRequest", version)
     }
 }
 
@@ -95,19 +81,14 @@ impl Default for AlterConfigsResource {
 }
 
 impl AlterConfigsResource {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        m.configs = r.vec(flex, |r| AlterableConfig::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let configs = r.vec(flex, |r| AlterableConfig::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { resource_type, resource_name, configs, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -116,16 +97,7 @@ impl AlterConfigsResource {
         w.i8(self.resource_type);
         w.string(flex, &self.resource_name)?;
         w.array(flex, Some(&self.configs[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AlterConfigsResource",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AlterConfigsResource", version)
     }
 }
 
@@ -187,19 +159,14 @@ impl Default for AlterableConfig {
 }
 
 impl AlterableConfig {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.config_operation = r.i8()?;
-        m.value = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let config_operation = r.i8()?;
+        let value = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, config_operation, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -208,16 +175,7 @@ impl AlterableConfig {
         w.string(flex, &self.name)?;
         w.i8(self.config_operation);
         w.nullable_string(flex, self.value.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AlterableConfig",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AlterableConfig", version)
     }
 }
 

@@ -23,18 +23,13 @@ impl Default for IncrementalAlterConfigsResponse {
 }
 
 impl IncrementalAlterConfigsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.responses = r.vec(flex, |r| AlterConfigsResourceResponse::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let responses = r.vec(flex, |r| AlterConfigsResourceResponse::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, responses, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +37,7 @@ impl IncrementalAlterConfigsResponse {
         let flex = version >= 1;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.responses[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "IncrementalAlterConfigsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "IncrementalAlterConfigsResponse", version)
     }
 }
 
@@ -97,20 +83,15 @@ impl Default for AlterConfigsResourceResponse {
 }
 
 impl AlterConfigsResourceResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.resource_type = r.i8()?;
-        m.resource_name = r.string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let resource_type = r.i8()?;
+        let resource_name = r.string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, error_message, resource_type, resource_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -120,16 +101,7 @@ impl AlterConfigsResourceResponse {
         w.nullable_string(flex, self.error_message.as_deref())?;
         w.i8(self.resource_type);
         w.string(flex, &self.resource_name)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "AlterConfigsResourceResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "AlterConfigsResourceResponse", version)
     }
 }
 

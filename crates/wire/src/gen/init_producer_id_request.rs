@@ -31,30 +31,25 @@ impl Default for InitProducerIdRequest {
 }
 
 impl InitProducerIdRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.transactional_id = r.nullable_string(flex)?;
-        m.transaction_timeout_ms = r.i32()?;
-        if version >= 3 {
-            m.producer_id = r.i64()?;
-        }
-        if version >= 3 {
-            m.producer_epoch = r.i16()?;
-        }
-        if version >= 6 {
-            m.enable2_pc = r.bool()?;
-        }
-        if version >= 6 {
-            m.keep_prepared_txn = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = r.nullable_string(flex)?;
+        let transaction_timeout_ms = r.i32()?;
+        let producer_id = if version >= 3 { r.i64()? } else { -1 };
+        let producer_epoch = if version >= 3 { r.i16()? } else { -1 };
+        let enable2_pc = if version >= 6 { r.bool()? } else { false };
+        let keep_prepared_txn = if version >= 6 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            transactional_id,
+            transaction_timeout_ms,
+            producer_id,
+            producer_epoch,
+            enable2_pc,
+            keep_prepared_txn,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -105,16 +100,7 @@ impl InitProducerIdRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "InitProducerIdRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "InitProducerIdRequest", version)
     }
 }
 

@@ -31,26 +31,25 @@ impl Default for InitProducerIdResponse {
 }
 
 impl InitProducerIdResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.producer_id = r.i64()?;
-        m.producer_epoch = r.i16()?;
-        if version >= 6 {
-            m.ongoing_txn_producer_id = r.i64()?;
-        }
-        if version >= 6 {
-            m.ongoing_txn_producer_epoch = r.i16()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let producer_id = r.i64()?;
+        let producer_epoch = r.i16()?;
+        let ongoing_txn_producer_id = if version >= 6 { r.i64()? } else { -1 };
+        let ongoing_txn_producer_epoch = if version >= 6 { r.i16()? } else { -1 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            producer_id,
+            producer_epoch,
+            ongoing_txn_producer_id,
+            ongoing_txn_producer_epoch,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -87,16 +86,7 @@ impl InitProducerIdResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "InitProducerIdResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "InitProducerIdResponse", version)
     }
 }
 

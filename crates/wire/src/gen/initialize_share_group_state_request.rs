@@ -23,25 +23,19 @@ impl Default for InitializeShareGroupStateRequest {
 }
 
 impl InitializeShareGroupStateRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.topics = r.vec(true, |r| InitializeStateData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let topics = r.vec(true, |r| InitializeStateData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "InitializeShareGroupStateRequest", version)
     }
 }
 
@@ -83,25 +77,19 @@ impl Default for InitializeStateData {
 }
 
 impl InitializeStateData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "InitializeStateData", version)
     }
 }
 
@@ -140,18 +128,13 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.state_epoch = r.i32()?;
-        m.start_offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let state_epoch = r.i32()?;
+        let start_offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition, state_epoch, start_offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -161,8 +144,7 @@ impl PartitionData {
         b[4..8].copy_from_slice(&self.state_epoch.to_be_bytes());
         b[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 

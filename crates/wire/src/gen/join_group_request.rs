@@ -35,30 +35,29 @@ impl Default for JoinGroupRequest {
 }
 
 impl JoinGroupRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.group_id = r.string(flex)?;
-        m.session_timeout_ms = r.i32()?;
-        if version >= 1 {
-            m.rebalance_timeout_ms = r.i32()?;
-        }
-        m.member_id = r.string(flex)?;
-        if version >= 5 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        m.protocol_type = r.string(flex)?;
-        m.protocols = r.vec(flex, |r| JoinGroupRequestProtocol::read(r, version))?;
-        if version >= 8 {
-            m.reason = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(flex)?;
+        let session_timeout_ms = r.i32()?;
+        let rebalance_timeout_ms = if version >= 1 { r.i32()? } else { -1 };
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let protocol_type = r.string(flex)?;
+        let protocols = r.vec(flex, |r| JoinGroupRequestProtocol::read(r, version))?;
+        let reason = if version >= 8 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            group_id,
+            session_timeout_ms,
+            rebalance_timeout_ms,
+            member_id,
+            group_instance_id,
+            protocol_type,
+            protocols,
+            reason,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -90,16 +89,7 @@ impl JoinGroupRequest {
         if version >= 8 {
             w.nullable_string(flex, self.reason.as_deref())?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "JoinGroupRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "JoinGroupRequest", version)
     }
 }
 
@@ -173,18 +163,13 @@ impl Default for JoinGroupRequestProtocol {
 }
 
 impl JoinGroupRequestProtocol {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.metadata = r.bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let metadata = r.bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, metadata, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -192,16 +177,7 @@ impl JoinGroupRequestProtocol {
         let flex = version >= 6;
         w.string(flex, &self.name)?;
         w.bytes(flex, &self.metadata)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "JoinGroupRequestProtocol",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "JoinGroupRequestProtocol", version)
     }
 }
 

@@ -37,31 +37,32 @@ impl Default for JoinGroupResponse {
 }
 
 impl JoinGroupResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version >= 2 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        m.generation_id = r.i32()?;
-        if version >= 7 {
-            m.protocol_type = r.nullable_string(flex)?;
-        }
-        m.protocol_name = non_null_unless(version >= 7, r.nullable_string(flex)?, "ProtocolName")?;
-        m.leader = r.string(flex)?;
-        if version >= 9 {
-            m.skip_assignment = r.bool()?;
-        }
-        m.member_id = r.string(flex)?;
-        m.members = r.vec(flex, |r| JoinGroupResponseMember::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 2 { r.i32()? } else { 0 };
+        let error_code = ErrorCode(r.i16()?);
+        let generation_id = r.i32()?;
+        let protocol_type = if version >= 7 { r.nullable_string(flex)? } else { None };
+        let protocol_name =
+            non_null_unless(version >= 7, r.nullable_string(flex)?, "ProtocolName")?;
+        let leader = r.string(flex)?;
+        let skip_assignment = if version >= 9 { r.bool()? } else { false };
+        let member_id = r.string(flex)?;
+        let members = r.vec(flex, |r| JoinGroupResponseMember::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            generation_id,
+            protocol_type,
+            protocol_name,
+            leader,
+            skip_assignment,
+            member_id,
+            members,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -99,16 +100,7 @@ impl JoinGroupResponse {
         }
         w.string(flex, &self.member_id)?;
         w.array(flex, Some(&self.members[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "JoinGroupResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "JoinGroupResponse", version)
     }
 }
 
@@ -192,21 +184,14 @@ impl Default for JoinGroupResponseMember {
 }
 
 impl JoinGroupResponseMember {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.member_id = r.string(flex)?;
-        if version >= 5 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        m.metadata = r.bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let metadata = r.bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { member_id, group_instance_id, metadata, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -217,16 +202,7 @@ impl JoinGroupResponseMember {
             w.nullable_string(flex, self.group_instance_id.as_deref())?;
         }
         w.bytes(flex, &self.metadata)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "JoinGroupResponseMember",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "JoinGroupResponseMember", version)
     }
 }
 

@@ -19,17 +19,12 @@ impl Default for KRaftVersionRecord {
 }
 
 impl KRaftVersionRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.version = r.i16()?;
-        m.k_raft_version = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let its_version = r.i16()?;
+        let k_raft_version = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { version: its_version, k_raft_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,8 +33,7 @@ impl KRaftVersionRecord {
         b[0..2].copy_from_slice(&self.version.to_be_bytes());
         b[2..4].copy_from_slice(&self.k_raft_version.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "KRaftVersionRecord", version)
     }
 }
 

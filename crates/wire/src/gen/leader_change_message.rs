@@ -27,19 +27,14 @@ impl Default for LeaderChangeMessage {
 }
 
 impl LeaderChangeMessage {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.version = r.i16()?;
-        m.leader_id = r.i32()?;
-        m.voters = r.vec(true, |r| Voter::read(r, version))?;
-        m.granting_voters = r.vec(true, |r| Voter::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let its_version = r.i16()?;
+        let leader_id = r.i32()?;
+        let voters = r.vec(true, |r| Voter::read(r, version))?;
+        let granting_voters = r.vec(true, |r| Voter::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { version: its_version, leader_id, voters, granting_voters, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl LeaderChangeMessage {
         w.raw(&b);
         w.array(true, Some(&self.voters[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.granting_voters[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "LeaderChangeMessage", version)
     }
 }
 
@@ -101,19 +95,12 @@ impl Default for Voter {
 }
 
 impl Voter {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.voter_id = r.i32()?;
-        if version >= 1 {
-            m.voter_directory_id = r.uuid()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let voter_id = r.i32()?;
+        let voter_directory_id = if version >= 1 { r.uuid()? } else { Default::default() };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { voter_id, voter_directory_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -133,8 +120,7 @@ impl Voter {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Voter", version)
     }
 }
 

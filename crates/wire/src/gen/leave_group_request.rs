@@ -25,23 +25,18 @@ impl Default for LeaveGroupRequest {
 }
 
 impl LeaveGroupRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.group_id = r.string(flex)?;
-        if version <= 2 {
-            m.member_id = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.members = r.vec(flex, |r| MemberIdentity::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(flex)?;
+        let member_id = if version <= 2 { r.string(flex)? } else { String::new() };
+        let members = if version >= 3 {
+            r.vec(flex, |r| MemberIdentity::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { group_id, member_id, members, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -70,16 +65,7 @@ impl LeaveGroupRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "LeaveGroupRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "LeaveGroupRequest", version)
     }
 }
 
@@ -131,25 +117,14 @@ impl Default for MemberIdentity {
 }
 
 impl MemberIdentity {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.member_id = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        if version >= 5 {
-            m.reason = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = if version >= 3 { r.string(flex)? } else { String::new() };
+        let group_instance_id = if version >= 3 { r.nullable_string(flex)? } else { None };
+        let reason = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { member_id, group_instance_id, reason, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -180,16 +155,7 @@ impl MemberIdentity {
         if version >= 5 {
             w.nullable_string(flex, self.reason.as_deref())?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MemberIdentity",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MemberIdentity", version)
     }
 }
 

@@ -25,23 +25,18 @@ impl Default for LeaveGroupResponse {
 }
 
 impl LeaveGroupResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        if version >= 3 {
-            m.members = r.vec(flex, |r| MemberResponse::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 1 { r.i32()? } else { 0 };
+        let error_code = ErrorCode(r.i16()?);
+        let members = if version >= 3 {
+            r.vec(flex, |r| MemberResponse::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, error_code, members, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -62,16 +57,7 @@ impl LeaveGroupResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "LeaveGroupResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "LeaveGroupResponse", version)
     }
 }
 
@@ -123,25 +109,15 @@ impl Default for MemberResponse {
 }
 
 impl MemberResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.member_id = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        if version >= 3 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = if version >= 3 { r.string(flex)? } else { String::new() };
+        let group_instance_id =
+            if version >= 3 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let error_code = if version >= 3 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { member_id, group_instance_id, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -180,16 +156,7 @@ impl MemberResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MemberResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MemberResponse", version)
     }
 }
 

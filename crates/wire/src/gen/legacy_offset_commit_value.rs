@@ -18,13 +18,12 @@ impl Default for LegacyOffsetCommitValue {
 }
 
 impl LegacyOffsetCommitValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.offset = r.i64()?;
-        m.metadata = r.string(false)?;
-        m.commit_timestamp = r.i64()?;
-        Ok(m)
+        let offset = r.i64()?;
+        let metadata = r.string(false)?;
+        let commit_timestamp = r.i64()?;
+        Ok(Self { offset, metadata, commit_timestamp })
     }
 
     #[allow(unused_variables)]

@@ -18,18 +18,12 @@ impl Default for ListConfigResourcesRequest {
 }
 
 impl ListConfigResourcesRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 1 {
-            m.resource_types = r.vec(true, |r| r.i8())?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_types =
+            if version >= 1 { r.vec(true, |r| r.i8())? } else { Default::default() };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { resource_types, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -48,8 +42,7 @@ impl ListConfigResourcesRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListConfigResourcesRequest", version)
     }
 }
 

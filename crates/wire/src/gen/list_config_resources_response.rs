@@ -25,18 +25,13 @@ impl Default for ListConfigResourcesResponse {
 }
 
 impl ListConfigResourcesResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.config_resources = r.vec(true, |r| ConfigResource::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let config_resources = r.vec(true, |r| ConfigResource::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, config_resources, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl ListConfigResourcesResponse {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.config_resources[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListConfigResourcesResponse", version)
     }
 }
 
@@ -89,19 +83,12 @@ impl Default for ConfigResource {
 }
 
 impl ConfigResource {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.resource_name = r.string(true)?;
-        if version >= 1 {
-            m.resource_type = r.i8()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let resource_name = r.string(true)?;
+        let resource_type = if version >= 1 { r.i8()? } else { 16 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { resource_name, resource_type, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -110,8 +97,7 @@ impl ConfigResource {
         if version >= 1 {
             w.i8(self.resource_type);
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ConfigResource", version)
     }
 }
 

@@ -23,22 +23,15 @@ impl Default for ListGroupsRequest {
 }
 
 impl ListGroupsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 4 {
-            m.states_filter = r.vec(flex, |r| r.string(flex))?;
-        }
-        if version >= 5 {
-            m.types_filter = r.vec(flex, |r| r.string(flex))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let states_filter =
+            if version >= 4 { r.vec(flex, |r| r.string(flex))? } else { Default::default() };
+        let types_filter =
+            if version >= 5 { r.vec(flex, |r| r.string(flex))? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { states_filter, types_filter, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -66,16 +59,7 @@ impl ListGroupsRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListGroupsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListGroupsRequest", version)
     }
 }
 

@@ -25,21 +25,14 @@ impl Default for ListGroupsResponse {
 }
 
 impl ListGroupsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        m.groups = r.vec(flex, |r| ListedGroup::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 1 { r.i32()? } else { 0 };
+        let error_code = ErrorCode(r.i16()?);
+        let groups = r.vec(flex, |r| ListedGroup::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, error_code, groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,16 +43,7 @@ impl ListGroupsResponse {
         }
         w.i16(self.error_code.0);
         w.array(flex, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListGroupsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListGroupsResponse", version)
     }
 }
 
@@ -111,24 +95,15 @@ impl Default for ListedGroup {
 }
 
 impl ListedGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.group_id = r.string(flex)?;
-        m.protocol_type = r.string(flex)?;
-        if version >= 4 {
-            m.group_state = r.string(flex)?;
-        }
-        if version >= 5 {
-            m.group_type = r.string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(flex)?;
+        let protocol_type = r.string(flex)?;
+        let group_state = if version >= 4 { r.string(flex)? } else { String::new() };
+        let group_type = if version >= 5 { r.string(flex)? } else { String::new() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { group_id, protocol_type, group_state, group_type, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -142,16 +117,7 @@ impl ListedGroup {
         if version >= 5 {
             w.string(flex, &self.group_type)?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListedGroup",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListedGroup", version)
     }
 }
 

@@ -27,24 +27,15 @@ impl Default for ListOffsetsRequest {
 }
 
 impl ListOffsetsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.replica_id = r.i32()?;
-        if version >= 2 {
-            m.isolation_level = r.i8()?;
-        }
-        m.topics = r.vec(flex, |r| ListOffsetsTopic::read(r, version))?;
-        if version >= 10 {
-            m.timeout_ms = r.i32()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let replica_id = r.i32()?;
+        let isolation_level = if version >= 2 { r.i8()? } else { 0 };
+        let topics = r.vec(flex, |r| ListOffsetsTopic::read(r, version))?;
+        let timeout_ms = if version >= 10 { r.i32()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { replica_id, isolation_level, topics, timeout_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -69,16 +60,7 @@ impl ListOffsetsRequest {
         if version >= 10 {
             w.i32(self.timeout_ms);
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListOffsetsRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListOffsetsRequest", version)
     }
 }
 
@@ -258,18 +240,13 @@ impl Default for ListOffsetsTopic {
 }
 
 impl ListOffsetsTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| ListOffsetsPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| ListOffsetsPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -277,16 +254,7 @@ impl ListOffsetsTopic {
         let flex = version >= 6;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListOffsetsTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListOffsetsTopic", version)
     }
 }
 
@@ -382,21 +350,14 @@ impl Default for ListOffsetsPartition {
 }
 
 impl ListOffsetsPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        if version >= 4 {
-            m.current_leader_epoch = r.i32()?;
-        }
-        m.timestamp = r.i64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let current_leader_epoch = if version >= 4 { r.i32()? } else { -1 };
+        let timestamp = r.i64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, current_leader_epoch, timestamp, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -411,16 +372,7 @@ impl ListOffsetsPartition {
             w.i32(self.partition_index);
         }
         w.i64(self.timestamp);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListOffsetsPartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListOffsetsPartition", version)
     }
 }
 

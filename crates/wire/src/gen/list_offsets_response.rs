@@ -19,20 +19,13 @@ impl Default for ListOffsetsResponse {
 }
 
 impl ListOffsetsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version >= 2 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.topics = r.vec(flex, |r| ListOffsetsTopicResponse::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 2 { r.i32()? } else { 0 };
+        let topics = r.vec(flex, |r| ListOffsetsTopicResponse::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +35,7 @@ impl ListOffsetsResponse {
             w.i32(self.throttle_time_ms);
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListOffsetsResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListOffsetsResponse", version)
     }
 }
 
@@ -95,18 +79,13 @@ impl Default for ListOffsetsTopicResponse {
 }
 
 impl ListOffsetsTopicResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| ListOffsetsPartitionResponse::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| ListOffsetsPartitionResponse::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -114,16 +93,7 @@ impl ListOffsetsTopicResponse {
         let flex = version >= 6;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListOffsetsTopicResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListOffsetsTopicResponse", version)
     }
 }
 
@@ -171,23 +141,16 @@ impl Default for ListOffsetsPartitionResponse {
 }
 
 impl ListOffsetsPartitionResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.timestamp = r.i64()?;
-        m.offset = r.i64()?;
-        if version >= 4 {
-            m.leader_epoch = r.i32()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let timestamp = r.i64()?;
+        let offset = r.i64()?;
+        let leader_epoch = if version >= 4 { r.i32()? } else { -1 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, error_code, timestamp, offset, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -216,16 +179,7 @@ impl ListOffsetsPartitionResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ListOffsetsPartitionResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ListOffsetsPartitionResponse", version)
     }
 }
 

@@ -19,25 +19,20 @@ impl Default for ListPartitionReassignmentsRequest {
 }
 
 impl ListPartitionReassignmentsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.timeout_ms = r.i32()?;
-        m.topics = r.nullable_vec(true, |r| ListPartitionReassignmentsTopics::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let timeout_ms = r.i32()?;
+        let topics =
+            r.nullable_vec(true, |r| ListPartitionReassignmentsTopics::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { timeout_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.timeout_ms);
         w.array(true, self.topics.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListPartitionReassignmentsRequest", version)
     }
 }
 
@@ -82,17 +77,12 @@ impl Default for ListPartitionReassignmentsTopics {
 }
 
 impl ListPartitionReassignmentsTopics {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partition_indexes = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partition_indexes = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partition_indexes, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -102,8 +92,7 @@ impl ListPartitionReassignmentsTopics {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListPartitionReassignmentsTopics", version)
     }
 }
 

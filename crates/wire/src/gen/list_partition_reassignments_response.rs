@@ -27,19 +27,14 @@ impl Default for ListPartitionReassignmentsResponse {
 }
 
 impl ListPartitionReassignmentsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.topics = r.vec(true, |r| OngoingTopicReassignment::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let topics = r.vec(true, |r| OngoingTopicReassignment::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, error_message, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl ListPartitionReassignmentsResponse {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListPartitionReassignmentsResponse", version)
     }
 }
 
@@ -104,25 +98,19 @@ impl Default for OngoingTopicReassignment {
 }
 
 impl OngoingTopicReassignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.vec(true, |r| OngoingPartitionReassignment::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.vec(true, |r| OngoingPartitionReassignment::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "OngoingTopicReassignment", version)
     }
 }
 
@@ -168,19 +156,14 @@ impl Default for OngoingPartitionReassignment {
 }
 
 impl OngoingPartitionReassignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.replicas = r.vec(true, |r| r.i32())?;
-        m.adding_replicas = r.vec(true, |r| r.i32())?;
-        m.removing_replicas = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let replicas = r.vec(true, |r| r.i32())?;
+        let adding_replicas = r.vec(true, |r| r.i32())?;
+        let removing_replicas = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, replicas, adding_replicas, removing_replicas, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -198,8 +181,7 @@ impl OngoingPartitionReassignment {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "OngoingPartitionReassignment", version)
     }
 }
 

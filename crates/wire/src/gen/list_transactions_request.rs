@@ -27,23 +27,20 @@ impl Default for ListTransactionsRequest {
 }
 
 impl ListTransactionsRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.state_filters = r.vec(true, |r| r.string(true))?;
-        m.producer_id_filters = r.vec(true, |r| r.i64())?;
-        if version >= 1 {
-            m.duration_filter = r.i64()?;
-        }
-        if version >= 2 {
-            m.transactional_id_pattern = r.nullable_string(true)?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let state_filters = r.vec(true, |r| r.string(true))?;
+        let producer_id_filters = r.vec(true, |r| r.i64())?;
+        let duration_filter = if version >= 1 { r.i64()? } else { -1 };
+        let transactional_id_pattern = if version >= 2 { r.nullable_string(true)? } else { None };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            state_filters,
+            producer_id_filters,
+            duration_filter,
+            transactional_id_pattern,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -75,8 +72,7 @@ impl ListTransactionsRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListTransactionsRequest", version)
     }
 }
 

@@ -27,19 +27,20 @@ impl Default for ListTransactionsResponse {
 }
 
 impl ListTransactionsResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.unknown_state_filters = r.vec(true, |r| r.string(true))?;
-        m.transaction_states = r.vec(true, |r| TransactionState::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let unknown_state_filters = r.vec(true, |r| r.string(true))?;
+        let transaction_states = r.vec(true, |r| TransactionState::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            unknown_state_filters,
+            transaction_states,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +51,7 @@ impl ListTransactionsResponse {
         w.raw(&b);
         w.array(true, Some(&self.unknown_state_filters[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.transaction_states[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ListTransactionsResponse", version)
     }
 }
 
@@ -103,18 +103,13 @@ impl Default for TransactionState {
 }
 
 impl TransactionState {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.transactional_id = r.string(true)?;
-        m.producer_id = r.i64()?;
-        m.transaction_state = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = r.string(true)?;
+        let producer_id = r.i64()?;
+        let transaction_state = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { transactional_id, producer_id, transaction_state, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -122,8 +117,7 @@ impl TransactionState {
         w.string(true, &self.transactional_id)?;
         w.i64(self.producer_id);
         w.string(true, &self.transaction_state)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TransactionState", version)
     }
 }
 

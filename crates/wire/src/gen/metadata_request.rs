@@ -27,30 +27,26 @@ impl Default for MetadataRequest {
 }
 
 impl MetadataRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.topics = non_null_unless(
+        let topics = non_null_unless(
             version >= 1,
             r.nullable_vec(flex, |r| MetadataRequestTopic::read(r, version))?,
             "Topics",
         )?;
-        if version >= 4 {
-            m.allow_auto_topic_creation = r.bool()?;
-        }
-        if (8..=10).contains(&version) {
-            m.include_cluster_authorized_operations = r.bool()?;
-        }
-        if version >= 8 {
-            m.include_topic_authorized_operations = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let allow_auto_topic_creation = if version >= 4 { r.bool()? } else { true };
+        let include_cluster_authorized_operations =
+            if (8..=10).contains(&version) { r.bool()? } else { false };
+        let include_topic_authorized_operations = if version >= 8 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            topics,
+            allow_auto_topic_creation,
+            include_cluster_authorized_operations,
+            include_topic_authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -93,16 +89,7 @@ impl MetadataRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MetadataRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MetadataRequest", version)
     }
 }
 
@@ -247,20 +234,13 @@ impl Default for MetadataRequestTopic {
 }
 
 impl MetadataRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version >= 10 {
-            m.topic_id = r.uuid()?;
-        }
-        m.name = non_null_unless(version >= 10, r.nullable_string(flex)?, "Name")?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = if version >= 10 { r.uuid()? } else { Default::default() };
+        let name = non_null_unless(version >= 10, r.nullable_string(flex)?, "Name")?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic_id, name, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -277,16 +257,7 @@ impl MetadataRequestTopic {
             });
         }
         w.nullable_string(flex, self.name.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MetadataRequestTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MetadataRequestTopic", version)
     }
 }
 

@@ -33,33 +33,28 @@ impl Default for MetadataResponse {
 }
 
 impl MetadataResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.brokers = r.vec(flex, |r| MetadataResponseBroker::read(r, version))?;
-        if version >= 2 {
-            m.cluster_id = r.nullable_string(flex)?;
-        }
-        if version >= 1 {
-            m.controller_id = r.i32()?;
-        }
-        m.topics = r.vec(flex, |r| MetadataResponseTopic::read(r, version))?;
-        if (8..=10).contains(&version) {
-            m.cluster_authorized_operations = r.i32()?;
-        }
-        if version >= 13 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 3 { r.i32()? } else { 0 };
+        let brokers = r.vec(flex, |r| MetadataResponseBroker::read(r, version))?;
+        let cluster_id = if version >= 2 { r.nullable_string(flex)? } else { None };
+        let controller_id = if version >= 1 { r.i32()? } else { -1 };
+        let topics = r.vec(flex, |r| MetadataResponseTopic::read(r, version))?;
+        let cluster_authorized_operations =
+            if (8..=10).contains(&version) { r.i32()? } else { -2147483648 };
+        let error_code = if version >= 13 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            throttle_time_ms,
+            brokers,
+            cluster_id,
+            controller_id,
+            topics,
+            cluster_authorized_operations,
+            error_code,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -90,16 +85,7 @@ impl MetadataResponse {
         if version >= 13 {
             w.i16(self.error_code.0);
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MetadataResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MetadataResponse", version)
     }
 }
 
@@ -178,22 +164,15 @@ impl Default for MetadataResponseBroker {
 }
 
 impl MetadataResponseBroker {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.node_id = r.i32()?;
-        m.host = r.string(flex)?;
-        m.port = r.i32()?;
-        if version >= 1 {
-            m.rack = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = r.i32()?;
+        let host = r.string(flex)?;
+        let port = r.i32()?;
+        let rack = if version >= 1 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { node_id, host, port, rack, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -205,16 +184,7 @@ impl MetadataResponseBroker {
         if version >= 1 {
             w.nullable_string(flex, self.rack.as_deref())?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MetadataResponseBroker",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MetadataResponseBroker", version)
     }
 }
 
@@ -277,28 +247,25 @@ impl Default for MetadataResponseTopic {
 }
 
 impl MetadataResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.name = non_null_unless(version >= 12, r.nullable_string(flex)?, "Name")?;
-        if version >= 10 {
-            m.topic_id = r.uuid()?;
-        }
-        if version >= 1 {
-            m.is_internal = r.bool()?;
-        }
-        m.partitions = r.vec(flex, |r| MetadataResponsePartition::read(r, version))?;
-        if version >= 8 {
-            m.topic_authorized_operations = r.i32()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let name = non_null_unless(version >= 12, r.nullable_string(flex)?, "Name")?;
+        let topic_id = if version >= 10 { r.uuid()? } else { Default::default() };
+        let is_internal = if version >= 1 { r.bool()? } else { false };
+        let partitions = r.vec(flex, |r| MetadataResponsePartition::read(r, version))?;
+        let topic_authorized_operations = if version >= 8 { r.i32()? } else { -2147483648 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            error_code,
+            name,
+            topic_id,
+            is_internal,
+            partitions,
+            topic_authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -331,16 +298,7 @@ impl MetadataResponseTopic {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MetadataResponseTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MetadataResponseTopic", version)
     }
 }
 
@@ -417,27 +375,28 @@ impl Default for MetadataResponsePartition {
 }
 
 impl MetadataResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.partition_index = r.i32()?;
-        m.leader_id = r.i32()?;
-        if version >= 7 {
-            m.leader_epoch = r.i32()?;
-        }
-        m.replica_nodes = r.vec(flex, |r| r.i32())?;
-        m.isr_nodes = r.vec(flex, |r| r.i32())?;
-        if version >= 5 {
-            m.offline_replicas = r.vec(flex, |r| r.i32())?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let partition_index = r.i32()?;
+        let leader_id = r.i32()?;
+        let leader_epoch = if version >= 7 { r.i32()? } else { -1 };
+        let replica_nodes = r.vec(flex, |r| r.i32())?;
+        let isr_nodes = r.vec(flex, |r| r.i32())?;
+        let offline_replicas =
+            if version >= 5 { r.vec(flex, |r| r.i32())? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            error_code,
+            partition_index,
+            leader_id,
+            leader_epoch,
+            replica_nodes,
+            isr_nodes,
+            offline_replicas,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -471,16 +430,7 @@ impl MetadataResponsePartition {
                 Ok(())
             })?;
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "MetadataResponsePartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "MetadataResponsePartition", version)
     }
 }
 

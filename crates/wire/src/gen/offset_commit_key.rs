@@ -18,13 +18,12 @@ impl Default for OffsetCommitKey {
 }
 
 impl OffsetCommitKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group = r.string(false)?;
-        m.topic = r.string(false)?;
-        m.partition = r.i32()?;
-        Ok(m)
+        let group = r.string(false)?;
+        let topic = r.string(false)?;
+        let partition = r.i32()?;
+        Ok(Self { group, topic, partition })
     }
 
     #[allow(unused_variables)]

@@ -31,26 +31,25 @@ impl Default for OffsetCommitRequest {
 }
 
 impl OffsetCommitRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 8;
-        let mut m = Self::default();
-        m.group_id = r.string(flex)?;
-        m.generation_id_or_member_epoch = r.i32()?;
-        m.member_id = r.string(flex)?;
-        if version >= 7 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        if version <= 4 {
-            m.retention_time_ms = r.i64()?;
-        }
-        m.topics = r.vec(flex, |r| OffsetCommitRequestTopic::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(flex)?;
+        let generation_id_or_member_epoch = r.i32()?;
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 7 { r.nullable_string(flex)? } else { None };
+        let retention_time_ms = if version <= 4 { r.i64()? } else { -1 };
+        let topics = r.vec(flex, |r| OffsetCommitRequestTopic::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            group_id,
+            generation_id_or_member_epoch,
+            member_id,
+            group_instance_id,
+            retention_time_ms,
+            topics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -74,16 +73,7 @@ impl OffsetCommitRequest {
             w.i64(self.retention_time_ms);
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetCommitRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetCommitRequest", version)
     }
 }
 
@@ -298,23 +288,14 @@ impl Default for OffsetCommitRequestTopic {
 }
 
 impl OffsetCommitRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 8;
-        let mut m = Self::default();
-        if version <= 9 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 10 {
-            m.topic_id = r.uuid()?;
-        }
-        m.partitions = r.vec(flex, |r| OffsetCommitRequestPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version <= 9 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 10 { r.uuid()? } else { Default::default() };
+        let partitions = r.vec(flex, |r| OffsetCommitRequestPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -327,16 +308,7 @@ impl OffsetCommitRequestTopic {
             w.uuid(self.topic_id);
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetCommitRequestTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetCommitRequestTopic", version)
     }
 }
 
@@ -454,22 +426,21 @@ impl Default for OffsetCommitRequestPartition {
 }
 
 impl OffsetCommitRequestPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 8;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.committed_offset = r.i64()?;
-        if version >= 6 {
-            m.committed_leader_epoch = r.i32()?;
-        }
-        m.committed_metadata = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let committed_offset = r.i64()?;
+        let committed_leader_epoch = if version >= 6 { r.i32()? } else { -1 };
+        let committed_metadata = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            partition_index,
+            committed_offset,
+            committed_leader_epoch,
+            committed_metadata,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -488,16 +459,7 @@ impl OffsetCommitRequestPartition {
             w.raw(&b);
         }
         w.nullable_string(flex, self.committed_metadata.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetCommitRequestPartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetCommitRequestPartition", version)
     }
 }
 

@@ -19,20 +19,13 @@ impl Default for OffsetCommitResponse {
 }
 
 impl OffsetCommitResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 8;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.topics = r.vec(flex, |r| OffsetCommitResponseTopic::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 3 { r.i32()? } else { 0 };
+        let topics = r.vec(flex, |r| OffsetCommitResponseTopic::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +35,7 @@ impl OffsetCommitResponse {
             w.i32(self.throttle_time_ms);
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetCommitResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetCommitResponse", version)
     }
 }
 
@@ -97,23 +81,14 @@ impl Default for OffsetCommitResponseTopic {
 }
 
 impl OffsetCommitResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 8;
-        let mut m = Self::default();
-        if version <= 9 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 10 {
-            m.topic_id = r.uuid()?;
-        }
-        m.partitions = r.vec(flex, |r| OffsetCommitResponsePartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version <= 9 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 10 { r.uuid()? } else { Default::default() };
+        let partitions = r.vec(flex, |r| OffsetCommitResponsePartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -126,16 +101,7 @@ impl OffsetCommitResponseTopic {
             w.uuid(self.topic_id);
         }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetCommitResponseTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetCommitResponseTopic", version)
     }
 }
 
@@ -181,18 +147,13 @@ impl Default for OffsetCommitResponsePartition {
 }
 
 impl OffsetCommitResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 8;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition_index, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -202,16 +163,7 @@ impl OffsetCommitResponsePartition {
         b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetCommitResponsePartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetCommitResponsePartition", version)
     }
 }
 

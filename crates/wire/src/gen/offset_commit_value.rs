@@ -31,36 +31,39 @@ impl Default for OffsetCommitValue {
 }
 
 impl OffsetCommitValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.offset = r.i64()?;
-        if version >= 3 {
-            m.leader_epoch = r.i32()?;
-        }
-        m.metadata = r.string(flex)?;
-        m.commit_timestamp = r.i64()?;
-        if version == 1 {
-            m.expire_timestamp = r.i64()?;
-        }
+        let offset = r.i64()?;
+        let leader_epoch = if version >= 3 { r.i32()? } else { -1 };
+        let metadata = r.string(flex)?;
+        let commit_timestamp = r.i64()?;
+        let expire_timestamp = if version == 1 { r.i64()? } else { -1 };
+        let mut topic_id = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 4) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.topic_id = r.uuid()?;
+                        topic_id = r.uuid()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            offset,
+            leader_epoch,
+            metadata,
+            commit_timestamp,
+            expire_timestamp,
+            topic_id,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]

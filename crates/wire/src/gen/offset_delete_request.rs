@@ -17,12 +17,11 @@ impl Default for OffsetDeleteRequest {
 }
 
 impl OffsetDeleteRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(false)?;
-        m.topics = r.vec(false, |r| OffsetDeleteRequestTopic::read(r, version))?;
-        Ok(m)
+        let group_id = r.string(false)?;
+        let topics = r.vec(false, |r| OffsetDeleteRequestTopic::read(r, version))?;
+        Ok(Self { group_id, topics })
     }
 
     #[allow(unused_variables)]
@@ -65,12 +64,11 @@ impl Default for OffsetDeleteRequestTopic {
 }
 
 impl OffsetDeleteRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(false)?;
-        m.partitions = r.vec(false, |r| OffsetDeleteRequestPartition::read(r, version))?;
-        Ok(m)
+        let name = r.string(false)?;
+        let partitions = r.vec(false, |r| OffsetDeleteRequestPartition::read(r, version))?;
+        Ok(Self { name, partitions })
     }
 
     #[allow(unused_variables)]
@@ -112,11 +110,10 @@ impl Default for OffsetDeleteRequestPartition {
 }
 
 impl OffsetDeleteRequestPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        Ok(m)
+        let partition_index = r.i32()?;
+        Ok(Self { partition_index })
     }
 
     #[allow(unused_variables)]

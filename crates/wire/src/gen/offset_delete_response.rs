@@ -18,13 +18,12 @@ impl Default for OffsetDeleteResponse {
 }
 
 impl OffsetDeleteResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.throttle_time_ms = r.i32()?;
-        m.topics = r.vec(false, |r| OffsetDeleteResponseTopic::read(r, version))?;
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let throttle_time_ms = r.i32()?;
+        let topics = r.vec(false, |r| OffsetDeleteResponseTopic::read(r, version))?;
+        Ok(Self { error_code, throttle_time_ms, topics })
     }
 
     #[allow(unused_variables)]
@@ -74,12 +73,11 @@ impl Default for OffsetDeleteResponseTopic {
 }
 
 impl OffsetDeleteResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(false)?;
-        m.partitions = r.vec(false, |r| OffsetDeleteResponsePartition::read(r, version))?;
-        Ok(m)
+        let name = r.string(false)?;
+        let partitions = r.vec(false, |r| OffsetDeleteResponsePartition::read(r, version))?;
+        Ok(Self { name, partitions })
     }
 
     #[allow(unused_variables)]
@@ -122,12 +120,11 @@ impl Default for OffsetDeleteResponsePartition {
 }
 
 impl OffsetDeleteResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        Ok(Self { partition_index, error_code })
     }
 
     #[allow(unused_variables)]

@@ -27,32 +27,27 @@ impl Default for OffsetFetchRequest {
 }
 
 impl OffsetFetchRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version <= 7 {
-            m.group_id = r.string(flex)?;
-        }
-        if version <= 7 {
-            m.topics = non_null_unless(
+        let group_id = if version <= 7 { r.string(flex)? } else { String::new() };
+        let topics = if version <= 7 {
+            non_null_unless(
                 version >= 2,
                 r.nullable_vec(flex, |r| OffsetFetchRequestTopic::read(r, version))?,
                 "Topics",
-            )?;
-        }
-        if version >= 8 {
-            m.groups = r.vec(flex, |r| OffsetFetchRequestGroup::read(r, version))?;
-        }
-        if version >= 7 {
-            m.require_stable = r.bool()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+            )?
+        } else {
+            Some(Default::default())
+        };
+        let groups = if version >= 8 {
+            r.vec(flex, |r| OffsetFetchRequestGroup::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let require_stable = if version >= 7 { r.bool()? } else { false };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { group_id, topics, groups, require_stable, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -109,16 +104,7 @@ impl OffsetFetchRequest {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchRequest", version)
     }
 }
 
@@ -181,22 +167,14 @@ impl Default for OffsetFetchRequestTopic {
 }
 
 impl OffsetFetchRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version <= 7 {
-            m.name = r.string(flex)?;
-        }
-        if version <= 7 {
-            m.partition_indexes = r.vec(flex, |r| r.i32())?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version <= 7 { r.string(flex)? } else { String::new() };
+        let partition_indexes =
+            if version <= 7 { r.vec(flex, |r| r.i32())? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partition_indexes, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -227,16 +205,7 @@ impl OffsetFetchRequestTopic {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchRequestTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchRequestTopic", version)
     }
 }
 
@@ -286,28 +255,19 @@ impl Default for OffsetFetchRequestGroup {
 }
 
 impl OffsetFetchRequestGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version >= 8 {
-            m.group_id = r.string(flex)?;
-        }
-        if version >= 9 {
-            m.member_id = r.nullable_string(flex)?;
-        }
-        if version >= 9 {
-            m.member_epoch = r.i32()?;
-        }
-        if version >= 8 {
-            m.topics = r.nullable_vec(flex, |r| OffsetFetchRequestTopics::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = if version >= 8 { r.string(flex)? } else { String::new() };
+        let member_id = if version >= 9 { r.nullable_string(flex)? } else { None };
+        let member_epoch = if version >= 9 { r.i32()? } else { -1 };
+        let topics = if version >= 8 {
+            r.nullable_vec(flex, |r| OffsetFetchRequestTopics::read(r, version))?
+        } else {
+            Some(Default::default())
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { group_id, member_id, member_epoch, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -341,16 +301,7 @@ impl OffsetFetchRequestGroup {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchRequestGroup",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchRequestGroup", version)
     }
 }
 
@@ -418,25 +369,15 @@ impl Default for OffsetFetchRequestTopics {
 }
 
 impl OffsetFetchRequestTopics {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if (8..=9).contains(&version) {
-            m.name = r.string(flex)?;
-        }
-        if version >= 10 {
-            m.topic_id = r.uuid()?;
-        }
-        if version >= 8 {
-            m.partition_indexes = r.vec(flex, |r| r.i32())?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if (8..=9).contains(&version) { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 10 { r.uuid()? } else { Default::default() };
+        let partition_indexes =
+            if version >= 8 { r.vec(flex, |r| r.i32())? } else { Default::default() };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, partition_indexes, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -462,16 +403,7 @@ impl OffsetFetchRequestTopics {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchRequestTopics",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchRequestTopics", version)
     }
 }
 

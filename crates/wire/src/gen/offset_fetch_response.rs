@@ -27,28 +27,24 @@ impl Default for OffsetFetchResponse {
 }
 
 impl OffsetFetchResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        if version <= 7 {
-            m.topics = r.vec(flex, |r| OffsetFetchResponseTopic::read(r, version))?;
-        }
-        if (2..=7).contains(&version) {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if version >= 8 {
-            m.groups = r.vec(flex, |r| OffsetFetchResponseGroup::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 3 { r.i32()? } else { 0 };
+        let topics = if version <= 7 {
+            r.vec(flex, |r| OffsetFetchResponseTopic::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let error_code =
+            if (2..=7).contains(&version) { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let groups = if version >= 8 {
+            r.vec(flex, |r| OffsetFetchResponseGroup::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, topics, error_code, groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -82,16 +78,7 @@ impl OffsetFetchResponse {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchResponse", version)
     }
 }
 
@@ -149,22 +136,17 @@ impl Default for OffsetFetchResponseTopic {
 }
 
 impl OffsetFetchResponseTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version <= 7 {
-            m.name = r.string(flex)?;
-        }
-        if version <= 7 {
-            m.partitions = r.vec(flex, |r| OffsetFetchResponsePartition::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version <= 7 { r.string(flex)? } else { String::new() };
+        let partitions = if version <= 7 {
+            r.vec(flex, |r| OffsetFetchResponsePartition::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -192,16 +174,7 @@ impl OffsetFetchResponseTopic {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchResponseTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchResponseTopic", version)
     }
 }
 
@@ -253,31 +226,23 @@ impl Default for OffsetFetchResponsePartition {
 }
 
 impl OffsetFetchResponsePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version <= 7 {
-            m.partition_index = r.i32()?;
-        }
-        if version <= 7 {
-            m.committed_offset = r.i64()?;
-        }
-        if (5..=7).contains(&version) {
-            m.committed_leader_epoch = r.i32()?;
-        }
-        if version <= 7 {
-            m.metadata = r.nullable_string(flex)?;
-        }
-        if version <= 7 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = if version <= 7 { r.i32()? } else { 0 };
+        let committed_offset = if version <= 7 { r.i64()? } else { 0 };
+        let committed_leader_epoch = if (5..=7).contains(&version) { r.i32()? } else { -1 };
+        let metadata = if version <= 7 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let error_code = if version <= 7 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            partition_index,
+            committed_offset,
+            committed_leader_epoch,
+            metadata,
+            error_code,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -329,16 +294,7 @@ impl OffsetFetchResponsePartition {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchResponsePartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchResponsePartition", version)
     }
 }
 
@@ -407,25 +363,18 @@ impl Default for OffsetFetchResponseGroup {
 }
 
 impl OffsetFetchResponseGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version >= 8 {
-            m.group_id = r.string(flex)?;
-        }
-        if version >= 8 {
-            m.topics = r.vec(flex, |r| OffsetFetchResponseTopics::read(r, version))?;
-        }
-        if version >= 8 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = if version >= 8 { r.string(flex)? } else { String::new() };
+        let topics = if version >= 8 {
+            r.vec(flex, |r| OffsetFetchResponseTopics::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let error_code = if version >= 8 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { group_id, topics, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -464,16 +413,7 @@ impl OffsetFetchResponseGroup {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchResponseGroup",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchResponseGroup", version)
     }
 }
 
@@ -527,25 +467,18 @@ impl Default for OffsetFetchResponseTopics {
 }
 
 impl OffsetFetchResponseTopics {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if (8..=9).contains(&version) {
-            m.name = r.string(flex)?;
-        }
-        if version >= 10 {
-            m.topic_id = r.uuid()?;
-        }
-        if version >= 8 {
-            m.partitions = r.vec(flex, |r| OffsetFetchResponsePartitions::read(r, version))?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if (8..=9).contains(&version) { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 10 { r.uuid()? } else { Default::default() };
+        let partitions = if version >= 8 {
+            r.vec(flex, |r| OffsetFetchResponsePartitions::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -568,16 +501,7 @@ impl OffsetFetchResponseTopics {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchResponseTopics",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchResponseTopics", version)
     }
 }
 
@@ -635,31 +559,23 @@ impl Default for OffsetFetchResponsePartitions {
 }
 
 impl OffsetFetchResponsePartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 6;
-        let mut m = Self::default();
-        if version >= 8 {
-            m.partition_index = r.i32()?;
-        }
-        if version >= 8 {
-            m.committed_offset = r.i64()?;
-        }
-        if version >= 8 {
-            m.committed_leader_epoch = r.i32()?;
-        }
-        if version >= 8 {
-            m.metadata = r.nullable_string(flex)?;
-        }
-        if version >= 8 {
-            m.error_code = ErrorCode(r.i16()?);
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = if version >= 8 { r.i32()? } else { 0 };
+        let committed_offset = if version >= 8 { r.i64()? } else { 0 };
+        let committed_leader_epoch = if version >= 8 { r.i32()? } else { -1 };
+        let metadata = if version >= 8 { r.nullable_string(flex)? } else { Some(String::new()) };
+        let error_code = if version >= 8 { ErrorCode(r.i16()?) } else { ErrorCode(0) };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            partition_index,
+            committed_offset,
+            committed_leader_epoch,
+            metadata,
+            error_code,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -709,16 +625,7 @@ impl OffsetFetchResponsePartitions {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetFetchResponsePartitions",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetFetchResponsePartitions", version)
     }
 }
 

@@ -19,20 +19,13 @@ impl Default for OffsetForLeaderEpochRequest {
 }
 
 impl OffsetForLeaderEpochRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 3 {
-            m.replica_id = r.i32()?;
-        }
-        m.topics = r.vec(flex, |r| OffsetForLeaderTopic::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let replica_id = if version >= 3 { r.i32()? } else { -2 };
+        let topics = r.vec(flex, |r| OffsetForLeaderTopic::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { replica_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -42,16 +35,7 @@ impl OffsetForLeaderEpochRequest {
             w.i32(self.replica_id);
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetForLeaderEpochRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetForLeaderEpochRequest", version)
     }
 }
 
@@ -95,18 +79,13 @@ impl Default for OffsetForLeaderTopic {
 }
 
 impl OffsetForLeaderTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.topic = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| OffsetForLeaderPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(flex)?;
+        let partitions = r.vec(flex, |r| OffsetForLeaderPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -114,16 +93,7 @@ impl OffsetForLeaderTopic {
         let flex = version >= 4;
         w.string(flex, &self.topic)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetForLeaderTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetForLeaderTopic", version)
     }
 }
 
@@ -167,19 +137,14 @@ impl Default for OffsetForLeaderPartition {
 }
 
 impl OffsetForLeaderPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.current_leader_epoch = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let current_leader_epoch = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { partition, current_leader_epoch, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -190,16 +155,7 @@ impl OffsetForLeaderPartition {
         b[4..8].copy_from_slice(&self.current_leader_epoch.to_be_bytes());
         b[8..12].copy_from_slice(&self.leader_epoch.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetForLeaderPartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetForLeaderPartition", version)
     }
 }
 

@@ -19,18 +19,13 @@ impl Default for OffsetForLeaderEpochResponse {
 }
 
 impl OffsetForLeaderEpochResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.topics = r.vec(flex, |r| OffsetForLeaderTopicResult::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let topics = r.vec(flex, |r| OffsetForLeaderTopicResult::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { throttle_time_ms, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,16 +33,7 @@ impl OffsetForLeaderEpochResponse {
         let flex = version >= 4;
         w.i32(self.throttle_time_ms);
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetForLeaderEpochResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetForLeaderEpochResponse", version)
     }
 }
 
@@ -89,18 +75,13 @@ impl Default for OffsetForLeaderTopicResult {
 }
 
 impl OffsetForLeaderTopicResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.topic = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| EpochEndOffset::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(flex)?;
+        let partitions = r.vec(flex, |r| EpochEndOffset::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -108,16 +89,7 @@ impl OffsetForLeaderTopicResult {
         let flex = version >= 4;
         w.string(flex, &self.topic)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "OffsetForLeaderTopicResult",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "OffsetForLeaderTopicResult", version)
     }
 }
 
@@ -163,20 +135,15 @@ impl Default for EpochEndOffset {
 }
 
 impl EpochEndOffset {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.partition = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.end_offset = r.i64()?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let partition = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let end_offset = r.i64()?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, partition, leader_epoch, end_offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -188,16 +155,7 @@ impl EpochEndOffset {
         b[6..10].copy_from_slice(&self.leader_epoch.to_be_bytes());
         b[10..18].copy_from_slice(&self.end_offset.to_be_bytes());
         w.raw(&b);
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "EpochEndOffset",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "EpochEndOffset", version)
     }
 }
 

@@ -41,58 +41,78 @@ impl Default for PartitionChangeRecord {
 }
 
 impl PartitionChangeRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_id = r.i32()?;
-        m.topic_id = r.uuid()?;
+        let partition_id = r.i32()?;
+        let topic_id = r.uuid()?;
+        let mut isr = None;
+        let mut leader = -2;
+        let mut replicas = None;
+        let mut removing_replicas = None;
+        let mut adding_replicas = None;
+        let mut leader_recovery_state = -1;
+        let mut directories = None;
+        let mut eligible_leader_replicas = None;
+        let mut last_known_elr = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.isr = r.nullable_vec(true, |r| r.i32())?;
+                        isr = r.nullable_vec(true, |r| r.i32())?;
                     }
                     1 => {
-                        m.leader = r.i32()?;
+                        leader = r.i32()?;
                     }
                     2 => {
-                        m.replicas = r.nullable_vec(true, |r| r.i32())?;
+                        replicas = r.nullable_vec(true, |r| r.i32())?;
                     }
                     3 => {
-                        m.removing_replicas = r.nullable_vec(true, |r| r.i32())?;
+                        removing_replicas = r.nullable_vec(true, |r| r.i32())?;
                     }
                     4 => {
-                        m.adding_replicas = r.nullable_vec(true, |r| r.i32())?;
+                        adding_replicas = r.nullable_vec(true, |r| r.i32())?;
                     }
                     5 => {
-                        m.leader_recovery_state = r.i8()?;
+                        leader_recovery_state = r.i8()?;
                     }
                     8 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 8, version });
                         }
-                        m.directories = r.nullable_vec(true, |r| r.uuid())?;
+                        directories = r.nullable_vec(true, |r| r.uuid())?;
                     }
                     6 => {
                         if !(version >= 2) {
                             return Err(DecodeError::TagNotInVersion { tag: 6, version });
                         }
-                        m.eligible_leader_replicas = r.nullable_vec(true, |r| r.i32())?;
+                        eligible_leader_replicas = r.nullable_vec(true, |r| r.i32())?;
                     }
                     7 => {
                         if !(version >= 2) {
                             return Err(DecodeError::TagNotInVersion { tag: 7, version });
                         }
-                        m.last_known_elr = r.nullable_vec(true, |r| r.i32())?;
+                        last_known_elr = r.nullable_vec(true, |r| r.i32())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            partition_id,
+            topic_id,
+            isr,
+            leader,
+            replicas,
+            removing_replicas,
+            adding_replicas,
+            leader_recovery_state,
+            directories,
+            eligible_leader_replicas,
+            last_known_elr,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]

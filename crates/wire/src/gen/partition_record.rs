@@ -45,47 +45,62 @@ impl Default for PartitionRecord {
 }
 
 impl PartitionRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_id = r.i32()?;
-        m.topic_id = r.uuid()?;
-        m.replicas = r.vec(true, |r| r.i32())?;
-        m.isr = r.vec(true, |r| r.i32())?;
-        m.removing_replicas = r.vec(true, |r| r.i32())?;
-        m.adding_replicas = r.vec(true, |r| r.i32())?;
-        m.leader = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.partition_epoch = r.i32()?;
-        if version >= 1 {
-            m.directories = r.vec(true, |r| r.uuid())?;
-        }
+        let partition_id = r.i32()?;
+        let topic_id = r.uuid()?;
+        let replicas = r.vec(true, |r| r.i32())?;
+        let isr = r.vec(true, |r| r.i32())?;
+        let removing_replicas = r.vec(true, |r| r.i32())?;
+        let adding_replicas = r.vec(true, |r| r.i32())?;
+        let leader = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let partition_epoch = r.i32()?;
+        let directories =
+            if version >= 1 { r.vec(true, |r| r.uuid())? } else { Default::default() };
+        let mut leader_recovery_state = 0;
+        let mut eligible_leader_replicas = None;
+        let mut last_known_elr = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.leader_recovery_state = r.i8()?;
+                        leader_recovery_state = r.i8()?;
                     }
                     1 => {
                         if !(version >= 2) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.eligible_leader_replicas = r.nullable_vec(true, |r| r.i32())?;
+                        eligible_leader_replicas = r.nullable_vec(true, |r| r.i32())?;
                     }
                     2 => {
                         if !(version >= 2) {
                             return Err(DecodeError::TagNotInVersion { tag: 2, version });
                         }
-                        m.last_known_elr = r.nullable_vec(true, |r| r.i32())?;
+                        last_known_elr = r.nullable_vec(true, |r| r.i32())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            partition_id,
+            topic_id,
+            replicas,
+            isr,
+            removing_replicas,
+            adding_replicas,
+            leader,
+            leader_recovery_state,
+            leader_epoch,
+            partition_epoch,
+            directories,
+            eligible_leader_replicas,
+            last_known_elr,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]

@@ -27,20 +27,15 @@ impl Default for ProduceRequest {
 }
 
 impl ProduceRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.transactional_id = r.nullable_string(flex)?;
-        m.acks = r.i16()?;
-        m.timeout_ms = r.i32()?;
-        m.topic_data = r.vec(flex, |r| TopicProduceData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = r.nullable_string(flex)?;
+        let acks = r.i16()?;
+        let timeout_ms = r.i32()?;
+        let topic_data = r.vec(flex, |r| TopicProduceData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { transactional_id, acks, timeout_ms, topic_data, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,16 +47,7 @@ impl ProduceRequest {
         b[2..6].copy_from_slice(&self.timeout_ms.to_be_bytes());
         w.raw(&b);
         w.array(flex, Some(&self.topic_data[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "ProduceRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "ProduceRequest", version)
     }
 }
 
@@ -272,23 +258,14 @@ impl Default for TopicProduceData {
 }
 
 impl TopicProduceData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version <= 12 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 13 {
-            m.topic_id = r.uuid()?;
-        }
-        m.partition_data = r.vec(flex, |r| PartitionProduceData::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version <= 12 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 13 { r.uuid()? } else { Default::default() };
+        let partition_data = r.vec(flex, |r| PartitionProduceData::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, partition_data, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -301,16 +278,7 @@ impl TopicProduceData {
             w.uuid(self.topic_id);
         }
         w.array(flex, Some(&self.partition_data[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TopicProduceData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TopicProduceData", version)
     }
 }
 
@@ -453,18 +421,13 @@ impl Default for PartitionProduceData {
 }
 
 impl PartitionProduceData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.index = r.i32()?;
-        m.records = r.nullable_bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let index = r.i32()?;
+        let records = r.nullable_bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { index, records, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -472,16 +435,7 @@ impl PartitionProduceData {
         let flex = version >= 9;
         w.i32(self.index);
         w.shared_bytes(flex, self.records.as_ref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "PartitionProduceData",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "PartitionProduceData", version)
     }
 }
 

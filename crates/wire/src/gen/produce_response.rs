@@ -25,29 +25,28 @@ impl Default for ProduceResponse {
 }
 
 impl ProduceResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.responses = r.vec(flex, |r| TopicProduceResponse::read(r, version))?;
-        m.throttle_time_ms = r.i32()?;
+        let responses = r.vec(flex, |r| TopicProduceResponse::read(r, version))?;
+        let throttle_time_ms = r.i32()?;
+        let mut node_endpoints = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 10) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.node_endpoints = r.vec(flex, |r| NodeEndpoint::read(r, version))?;
+                        node_endpoints = r.vec(flex, |r| NodeEndpoint::read(r, version))?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { responses, throttle_time_ms, node_endpoints, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -338,23 +337,14 @@ impl Default for TopicProduceResponse {
 }
 
 impl TopicProduceResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version <= 12 {
-            m.name = r.string(flex)?;
-        }
-        if version >= 13 {
-            m.topic_id = r.uuid()?;
-        }
-        m.partition_responses = r.vec(flex, |r| PartitionProduceResponse::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = if version <= 12 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 13 { r.uuid()? } else { Default::default() };
+        let partition_responses = r.vec(flex, |r| PartitionProduceResponse::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, topic_id, partition_responses, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -367,16 +357,7 @@ impl TopicProduceResponse {
             w.uuid(self.topic_id);
         }
         w.array(flex, Some(&self.partition_responses[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TopicProduceResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TopicProduceResponse", version)
     }
 }
 
@@ -535,40 +516,47 @@ impl Default for PartitionProduceResponse {
 }
 
 impl PartitionProduceResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        m.index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.base_offset = r.i64()?;
-        m.log_append_time_ms = r.i64()?;
-        if version >= 5 {
-            m.log_start_offset = r.i64()?;
-        }
-        if version >= 8 {
-            m.record_errors = r.vec(flex, |r| BatchIndexAndErrorMessage::read(r, version))?;
-        }
-        if version >= 8 {
-            m.error_message = r.nullable_string(flex)?;
-        }
+        let index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let base_offset = r.i64()?;
+        let log_append_time_ms = r.i64()?;
+        let log_start_offset = if version >= 5 { r.i64()? } else { -1 };
+        let record_errors = if version >= 8 {
+            r.vec(flex, |r| BatchIndexAndErrorMessage::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let error_message = if version >= 8 { r.nullable_string(flex)? } else { None };
+        let mut current_leader = Default::default();
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 10) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.current_leader = LeaderIdAndEpoch::read(r, version)?;
+                        current_leader = LeaderIdAndEpoch::read(r, version)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            index,
+            error_code,
+            base_offset,
+            log_append_time_ms,
+            log_start_offset,
+            record_errors,
+            error_message,
+            current_leader,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -897,22 +885,13 @@ impl Default for BatchIndexAndErrorMessage {
 }
 
 impl BatchIndexAndErrorMessage {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version >= 8 {
-            m.batch_index = r.i32()?;
-        }
-        if version >= 8 {
-            m.batch_index_error_message = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let batch_index = if version >= 8 { r.i32()? } else { 0 };
+        let batch_index_error_message = if version >= 8 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { batch_index, batch_index_error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -940,16 +919,7 @@ impl BatchIndexAndErrorMessage {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "BatchIndexAndErrorMessage",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "BatchIndexAndErrorMessage", version)
     }
 }
 
@@ -1101,22 +1071,13 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version >= 10 {
-            m.leader_id = r.i32()?;
-        }
-        if version >= 10 {
-            m.leader_epoch = r.i32()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_id = if version >= 10 { r.i32()? } else { -1 };
+        let leader_epoch = if version >= 10 { r.i32()? } else { -1 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1143,16 +1104,7 @@ impl LeaderIdAndEpoch {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "LeaderIdAndEpoch",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "LeaderIdAndEpoch", version)
     }
 }
 
@@ -1308,28 +1260,15 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 9;
-        let mut m = Self::default();
-        if version >= 10 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 10 {
-            m.host = r.string(flex)?;
-        }
-        if version >= 10 {
-            m.port = r.i32()?;
-        }
-        if version >= 10 {
-            m.rack = r.nullable_string(flex)?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = if version >= 10 { r.i32()? } else { 0 };
+        let host = if version >= 10 { r.string(flex)? } else { String::new() };
+        let port = if version >= 10 { r.i32()? } else { 0 };
+        let rack = if version >= 10 { r.nullable_string(flex)? } else { None };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { node_id, host, port, rack, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -1379,16 +1318,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "NodeEndpoint",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

@@ -25,18 +25,13 @@ impl Default for ProducerIdsRecord {
 }
 
 impl ProducerIdsRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        m.broker_epoch = r.i64()?;
-        m.next_producer_id = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let broker_id = r.i32()?;
+        let broker_epoch = r.i64()?;
+        let next_producer_id = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { broker_id, broker_epoch, next_producer_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl ProducerIdsRecord {
         b[4..12].copy_from_slice(&self.broker_epoch.to_be_bytes());
         b[12..20].copy_from_slice(&self.next_producer_id.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ProducerIdsRecord", version)
     }
 }
 

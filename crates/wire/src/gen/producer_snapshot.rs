@@ -17,12 +17,11 @@ impl Default for ProducerSnapshot {
 }
 
 impl ProducerSnapshot {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.crc = r.u32()?;
-        m.producer_entries = r.vec(false, |r| ProducerEntry::read(r, version))?;
-        Ok(m)
+        let crc = r.u32()?;
+        let producer_entries = r.vec(false, |r| ProducerEntry::read(r, version))?;
+        Ok(Self { crc, producer_entries })
     }
 
     #[allow(unused_variables)]
@@ -80,18 +79,26 @@ impl Default for ProducerEntry {
 }
 
 impl ProducerEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.producer_id = r.i64()?;
-        m.epoch = r.i16()?;
-        m.last_sequence = r.i32()?;
-        m.last_offset = r.i64()?;
-        m.offset_delta = r.i32()?;
-        m.timestamp = r.i64()?;
-        m.coordinator_epoch = r.i32()?;
-        m.current_txn_first_offset = r.i64()?;
-        Ok(m)
+        let producer_id = r.i64()?;
+        let epoch = r.i16()?;
+        let last_sequence = r.i32()?;
+        let last_offset = r.i64()?;
+        let offset_delta = r.i32()?;
+        let timestamp = r.i64()?;
+        let coordinator_epoch = r.i32()?;
+        let current_txn_first_offset = r.i64()?;
+        Ok(Self {
+            producer_id,
+            epoch,
+            last_sequence,
+            last_offset,
+            offset_delta,
+            timestamp,
+            coordinator_epoch,
+            current_txn_first_offset,
+        })
     }
 
     #[allow(unused_variables)]

@@ -29,20 +29,22 @@ impl Default for PushTelemetryRequest {
 }
 
 impl PushTelemetryRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.client_instance_id = r.uuid()?;
-        m.subscription_id = r.i32()?;
-        m.terminating = r.bool()?;
-        m.compression_type = r.i8()?;
-        m.metrics = r.bytes(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let client_instance_id = r.uuid()?;
+        let subscription_id = r.i32()?;
+        let terminating = r.bool()?;
+        let compression_type = r.i8()?;
+        let metrics = r.bytes(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            client_instance_id,
+            subscription_id,
+            terminating,
+            compression_type,
+            metrics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -54,8 +56,7 @@ impl PushTelemetryRequest {
         b[21..22].copy_from_slice(&self.compression_type.to_be_bytes());
         w.raw(&b);
         w.bytes(true, &self.metrics)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PushTelemetryRequest", version)
     }
 }
 

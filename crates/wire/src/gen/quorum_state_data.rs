@@ -33,30 +33,30 @@ impl Default for QuorumStateData {
 }
 
 impl QuorumStateData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version <= 0 {
-            m.cluster_id = r.string(true)?;
-        }
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.voted_id = r.i32()?;
-        if version >= 1 {
-            m.voted_directory_id = r.uuid()?;
-        }
-        if version <= 0 {
-            m.applied_offset = r.i64()?;
-        }
-        if version <= 0 {
-            m.current_voters = r.nullable_vec(true, |r| Voter::read(r, version))?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = if version <= 0 { r.string(true)? } else { String::new() };
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let voted_id = r.i32()?;
+        let voted_directory_id = if version >= 1 { r.uuid()? } else { Default::default() };
+        let applied_offset = if version <= 0 { r.i64()? } else { 0 };
+        let current_voters = if version <= 0 {
+            r.nullable_vec(true, |r| Voter::read(r, version))?
+        } else {
+            Some(Default::default())
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            cluster_id,
+            leader_id,
+            leader_epoch,
+            voted_id,
+            voted_directory_id,
+            applied_offset,
+            current_voters,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -115,8 +115,7 @@ impl QuorumStateData {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "QuorumStateData", version)
     }
 }
 
@@ -186,18 +185,11 @@ impl Default for Voter {
 }
 
 impl Voter {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version <= 0 {
-            m.voter_id = r.i32()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let voter_id = if version <= 0 { r.i32()? } else { 0 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { voter_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -213,8 +205,7 @@ impl Voter {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Voter", version)
     }
 }
 

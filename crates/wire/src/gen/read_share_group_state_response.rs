@@ -18,23 +18,17 @@ impl Default for ReadShareGroupStateResponse {
 }
 
 impl ReadShareGroupStateResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.results = r.vec(true, |r| ReadStateResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let results = r.vec(true, |r| ReadStateResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { results, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReadShareGroupStateResponse", version)
     }
 }
 
@@ -72,25 +66,19 @@ impl Default for ReadStateResult {
 }
 
 impl ReadStateResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReadStateResult", version)
     }
 }
 
@@ -140,21 +128,24 @@ impl Default for PartitionResult {
 }
 
 impl PartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.state_epoch = r.i32()?;
-        m.start_offset = r.i64()?;
-        m.state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let state_epoch = r.i32()?;
+        let start_offset = r.i64()?;
+        let state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition,
+            error_code,
+            error_message,
+            state_epoch,
+            start_offset,
+            state_batches,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -169,8 +160,7 @@ impl PartitionResult {
         b[4..12].copy_from_slice(&self.start_offset.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionResult", version)
     }
 }
 
@@ -235,19 +225,14 @@ impl Default for StateBatch {
 }
 
 impl StateBatch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.first_offset = r.i64()?;
-        m.last_offset = r.i64()?;
-        m.delivery_state = r.i8()?;
-        m.delivery_count = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let first_offset = r.i64()?;
+        let last_offset = r.i64()?;
+        let delivery_state = r.i8()?;
+        let delivery_count = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -258,8 +243,7 @@ impl StateBatch {
         b[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
         b[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StateBatch", version)
     }
 }
 

@@ -18,23 +18,17 @@ impl Default for ReadShareGroupStateSummaryResponse {
 }
 
 impl ReadShareGroupStateSummaryResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.results = r.vec(true, |r| ReadStateSummaryResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let results = r.vec(true, |r| ReadStateSummaryResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { results, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReadShareGroupStateSummaryResponse", version)
     }
 }
 
@@ -72,25 +66,19 @@ impl Default for ReadStateSummaryResult {
 }
 
 impl ReadStateSummaryResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ReadStateSummaryResult", version)
     }
 }
 
@@ -142,24 +130,26 @@ impl Default for PartitionResult {
 }
 
 impl PartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.state_epoch = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.start_offset = r.i64()?;
-        if version >= 1 {
-            m.delivery_complete_count = r.i32()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let state_epoch = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let start_offset = r.i64()?;
+        let delivery_complete_count = if version >= 1 { r.i32()? } else { -1 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition,
+            error_code,
+            error_message,
+            state_epoch,
+            leader_epoch,
+            start_offset,
+            delivery_complete_count,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -183,8 +173,7 @@ impl PartitionResult {
             b[8..16].copy_from_slice(&self.start_offset.to_be_bytes());
             w.raw(&b);
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionResult", version)
     }
 }
 

@@ -41,45 +41,54 @@ impl Default for RegisterBrokerRecord {
 }
 
 impl RegisterBrokerRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.broker_id = r.i32()?;
-        if version >= 2 {
-            m.is_migrating_zk_broker = r.bool()?;
-        }
-        m.incarnation_id = r.uuid()?;
-        m.broker_epoch = r.i64()?;
-        m.end_points = r.vec(true, |r| BrokerEndpoint::read(r, version))?;
-        m.features = r.vec(true, |r| BrokerFeature::read(r, version))?;
-        m.rack = r.nullable_string(true)?;
-        m.fenced = r.bool()?;
-        if version >= 1 {
-            m.in_controlled_shutdown = r.bool()?;
-        }
+        let broker_id = r.i32()?;
+        let is_migrating_zk_broker = if version >= 2 { r.bool()? } else { false };
+        let incarnation_id = r.uuid()?;
+        let broker_epoch = r.i64()?;
+        let end_points = r.vec(true, |r| BrokerEndpoint::read(r, version))?;
+        let features = r.vec(true, |r| BrokerFeature::read(r, version))?;
+        let rack = r.nullable_string(true)?;
+        let fenced = r.bool()?;
+        let in_controlled_shutdown = if version >= 1 { r.bool()? } else { false };
+        let mut log_dirs = Default::default();
+        let mut cordoned_log_dirs = None;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 3) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.log_dirs = r.vec(true, |r| r.uuid())?;
+                        log_dirs = r.vec(true, |r| r.uuid())?;
                     }
                     1 => {
                         if !(version >= 4) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
+                        cordoned_log_dirs = r.nullable_vec(true, |r| r.uuid())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            broker_id,
+            is_migrating_zk_broker,
+            incarnation_id,
+            broker_epoch,
+            end_points,
+            features,
+            rack,
+            fenced,
+            in_controlled_shutdown,
+            log_dirs,
+            cordoned_log_dirs,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -270,19 +279,14 @@ impl Default for BrokerEndpoint {
 }
 
 impl BrokerEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        m.security_protocol = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let security_protocol = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, security_protocol, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -293,8 +297,7 @@ impl BrokerEndpoint {
         b[0..2].copy_from_slice(&self.port.to_be_bytes());
         b[2..4].copy_from_slice(&self.security_protocol.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "BrokerEndpoint", version)
     }
 }
 
@@ -346,18 +349,13 @@ impl Default for BrokerFeature {
 }
 
 impl BrokerFeature {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.min_supported_version = r.i16()?;
-        m.max_supported_version = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let min_supported_version = r.i16()?;
+        let max_supported_version = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, min_supported_version, max_supported_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -367,8 +365,7 @@ impl BrokerFeature {
         b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
         b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "BrokerFeature", version)
     }
 }
 

@@ -29,20 +29,22 @@ impl Default for RegisterControllerRecord {
 }
 
 impl RegisterControllerRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.controller_id = r.i32()?;
-        m.incarnation_id = r.uuid()?;
-        m.zk_migration_ready = r.bool()?;
-        m.end_points = r.vec(true, |r| ControllerEndpoint::read(r, version))?;
-        m.features = r.vec(true, |r| ControllerFeature::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let controller_id = r.i32()?;
+        let incarnation_id = r.uuid()?;
+        let zk_migration_ready = r.bool()?;
+        let end_points = r.vec(true, |r| ControllerEndpoint::read(r, version))?;
+        let features = r.vec(true, |r| ControllerFeature::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            controller_id,
+            incarnation_id,
+            zk_migration_ready,
+            end_points,
+            features,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -54,8 +56,7 @@ impl RegisterControllerRecord {
         w.raw(&b);
         w.array(true, Some(&self.end_points[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.features[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RegisterControllerRecord", version)
     }
 }
 
@@ -113,19 +114,14 @@ impl Default for ControllerEndpoint {
 }
 
 impl ControllerEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        m.security_protocol = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let security_protocol = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, security_protocol, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -136,8 +132,7 @@ impl ControllerEndpoint {
         b[0..2].copy_from_slice(&self.port.to_be_bytes());
         b[2..4].copy_from_slice(&self.security_protocol.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ControllerEndpoint", version)
     }
 }
 
@@ -189,18 +184,13 @@ impl Default for ControllerFeature {
 }
 
 impl ControllerFeature {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.min_supported_version = r.i16()?;
-        m.max_supported_version = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let min_supported_version = r.i16()?;
+        let max_supported_version = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, min_supported_version, max_supported_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -210,8 +200,7 @@ impl ControllerFeature {
         b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
         b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ControllerFeature", version)
     }
 }
 

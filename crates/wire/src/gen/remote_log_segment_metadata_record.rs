@@ -41,33 +41,45 @@ impl Default for RemoteLogSegmentMetadataRecord {
 }
 
 impl RemoteLogSegmentMetadataRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, version)?;
-        m.start_offset = r.i64()?;
-        m.end_offset = r.i64()?;
-        m.broker_id = r.i32()?;
-        m.max_timestamp_ms = r.i64()?;
-        m.event_timestamp_ms = r.i64()?;
-        m.segment_leader_epochs = r.vec(true, |r| SegmentLeaderEpochEntry::read(r, version))?;
-        m.segment_size_in_bytes = r.i32()?;
-        m.custom_metadata = r.nullable_bytes(true)?;
-        m.remote_log_segment_state = r.i8()?;
+        let remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, version)?;
+        let start_offset = r.i64()?;
+        let end_offset = r.i64()?;
+        let broker_id = r.i32()?;
+        let max_timestamp_ms = r.i64()?;
+        let event_timestamp_ms = r.i64()?;
+        let segment_leader_epochs = r.vec(true, |r| SegmentLeaderEpochEntry::read(r, version))?;
+        let segment_size_in_bytes = r.i32()?;
+        let custom_metadata = r.nullable_bytes(true)?;
+        let remote_log_segment_state = r.i8()?;
+        let mut txn_index_empty = false;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.txn_index_empty = r.bool()?;
+                        txn_index_empty = r.bool()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            remote_log_segment_id,
+            start_offset,
+            end_offset,
+            broker_id,
+            max_timestamp_ms,
+            event_timestamp_ms,
+            segment_leader_epochs,
+            segment_size_in_bytes,
+            custom_metadata,
+            remote_log_segment_state,
+            txn_index_empty,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -182,25 +194,19 @@ impl Default for RemoteLogSegmentIdEntry {
 }
 
 impl RemoteLogSegmentIdEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
-        m.id = r.uuid()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
+        let id = r.uuid()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id_partition, id, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         self.topic_id_partition.write(w, version)?;
         w.uuid(self.id);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RemoteLogSegmentIdEntry", version)
     }
 }
 
@@ -244,18 +250,13 @@ impl Default for TopicIdPartitionEntry {
 }
 
 impl TopicIdPartitionEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.id = r.uuid()?;
-        m.partition = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let id = r.uuid()?;
+        let partition = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, id, partition, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -265,8 +266,7 @@ impl TopicIdPartitionEntry {
         b[0..16].copy_from_slice(&self.id.0);
         b[16..20].copy_from_slice(&self.partition.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicIdPartitionEntry", version)
     }
 }
 
@@ -308,17 +308,12 @@ impl Default for SegmentLeaderEpochEntry {
 }
 
 impl SegmentLeaderEpochEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.leader_epoch = r.i32()?;
-        m.offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_epoch = r.i32()?;
+        let offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { leader_epoch, offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -327,8 +322,7 @@ impl SegmentLeaderEpochEntry {
         b[0..4].copy_from_slice(&self.leader_epoch.to_be_bytes());
         b[4..12].copy_from_slice(&self.offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "SegmentLeaderEpochEntry", version)
     }
 }
 

@@ -41,33 +41,45 @@ impl Default for RemoteLogSegmentMetadataSnapshotRecord {
 }
 
 impl RemoteLogSegmentMetadataSnapshotRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.segment_id = r.uuid()?;
-        m.start_offset = r.i64()?;
-        m.end_offset = r.i64()?;
-        m.broker_id = r.i32()?;
-        m.max_timestamp_ms = r.i64()?;
-        m.event_timestamp_ms = r.i64()?;
-        m.segment_leader_epochs = r.vec(true, |r| SegmentLeaderEpochEntry::read(r, version))?;
-        m.segment_size_in_bytes = r.i32()?;
-        m.custom_metadata = r.nullable_bytes(true)?;
-        m.remote_log_segment_state = r.i8()?;
+        let segment_id = r.uuid()?;
+        let start_offset = r.i64()?;
+        let end_offset = r.i64()?;
+        let broker_id = r.i32()?;
+        let max_timestamp_ms = r.i64()?;
+        let event_timestamp_ms = r.i64()?;
+        let segment_leader_epochs = r.vec(true, |r| SegmentLeaderEpochEntry::read(r, version))?;
+        let segment_size_in_bytes = r.i32()?;
+        let custom_metadata = r.nullable_bytes(true)?;
+        let remote_log_segment_state = r.i8()?;
+        let mut txn_index_empty = false;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.txn_index_empty = r.bool()?;
+                        txn_index_empty = r.bool()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            segment_id,
+            start_offset,
+            end_offset,
+            broker_id,
+            max_timestamp_ms,
+            event_timestamp_ms,
+            segment_leader_epochs,
+            segment_size_in_bytes,
+            custom_metadata,
+            remote_log_segment_state,
+            txn_index_empty,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -178,17 +190,12 @@ impl Default for SegmentLeaderEpochEntry {
 }
 
 impl SegmentLeaderEpochEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.leader_epoch = r.i32()?;
-        m.offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_epoch = r.i32()?;
+        let offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { leader_epoch, offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -197,8 +204,7 @@ impl SegmentLeaderEpochEntry {
         b[0..4].copy_from_slice(&self.leader_epoch.to_be_bytes());
         b[4..12].copy_from_slice(&self.offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "SegmentLeaderEpochEntry", version)
     }
 }
 

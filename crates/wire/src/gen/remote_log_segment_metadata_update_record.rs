@@ -29,20 +29,22 @@ impl Default for RemoteLogSegmentMetadataUpdateRecord {
 }
 
 impl RemoteLogSegmentMetadataUpdateRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, version)?;
-        m.broker_id = r.i32()?;
-        m.event_timestamp_ms = r.i64()?;
-        m.custom_metadata = r.nullable_bytes(true)?;
-        m.remote_log_segment_state = r.i8()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let remote_log_segment_id = RemoteLogSegmentIdEntry::read(r, version)?;
+        let broker_id = r.i32()?;
+        let event_timestamp_ms = r.i64()?;
+        let custom_metadata = r.nullable_bytes(true)?;
+        let remote_log_segment_state = r.i8()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            remote_log_segment_id,
+            broker_id,
+            event_timestamp_ms,
+            custom_metadata,
+            remote_log_segment_state,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -54,8 +56,7 @@ impl RemoteLogSegmentMetadataUpdateRecord {
         w.raw(&b);
         w.nullable_bytes(true, self.custom_metadata.as_deref())?;
         w.i8(self.remote_log_segment_state);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RemoteLogSegmentMetadataUpdateRecord", version)
     }
 }
 
@@ -112,25 +113,19 @@ impl Default for RemoteLogSegmentIdEntry {
 }
 
 impl RemoteLogSegmentIdEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
-        m.id = r.uuid()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
+        let id = r.uuid()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id_partition, id, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         self.topic_id_partition.write(w, version)?;
         w.uuid(self.id);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RemoteLogSegmentIdEntry", version)
     }
 }
 
@@ -174,18 +169,13 @@ impl Default for TopicIdPartitionEntry {
 }
 
 impl TopicIdPartitionEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.id = r.uuid()?;
-        m.partition = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let id = r.uuid()?;
+        let partition = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, id, partition, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -195,8 +185,7 @@ impl TopicIdPartitionEntry {
         b[0..16].copy_from_slice(&self.id.0);
         b[16..20].copy_from_slice(&self.partition.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicIdPartitionEntry", version)
     }
 }
 

@@ -27,19 +27,20 @@ impl Default for RemotePartitionDeleteMetadataRecord {
 }
 
 impl RemotePartitionDeleteMetadataRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
-        m.broker_id = r.i32()?;
-        m.event_timestamp_ms = r.i64()?;
-        m.remote_partition_delete_state = r.i8()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id_partition = TopicIdPartitionEntry::read(r, version)?;
+        let broker_id = r.i32()?;
+        let event_timestamp_ms = r.i64()?;
+        let remote_partition_delete_state = r.i8()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            topic_id_partition,
+            broker_id,
+            event_timestamp_ms,
+            remote_partition_delete_state,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +51,7 @@ impl RemotePartitionDeleteMetadataRecord {
         b[4..12].copy_from_slice(&self.event_timestamp_ms.to_be_bytes());
         b[12..13].copy_from_slice(&self.remote_partition_delete_state.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RemotePartitionDeleteMetadataRecord", version)
     }
 }
 
@@ -103,18 +103,13 @@ impl Default for TopicIdPartitionEntry {
 }
 
 impl TopicIdPartitionEntry {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.id = r.uuid()?;
-        m.partition = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let id = r.uuid()?;
+        let partition = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, id, partition, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -124,8 +119,7 @@ impl TopicIdPartitionEntry {
         b[0..16].copy_from_slice(&self.id.0);
         b[16..20].copy_from_slice(&self.partition.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicIdPartitionEntry", version)
     }
 }
 

@@ -25,18 +25,13 @@ impl Default for RemoveRaftVoterRequest {
 }
 
 impl RemoveRaftVoterRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.cluster_id = r.nullable_string(true)?;
-        m.voter_id = r.i32()?;
-        m.voter_directory_id = r.uuid()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = r.nullable_string(true)?;
+        let voter_id = r.i32()?;
+        let voter_directory_id = r.uuid()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { cluster_id, voter_id, voter_directory_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -46,8 +41,7 @@ impl RemoveRaftVoterRequest {
         b[0..4].copy_from_slice(&self.voter_id.to_be_bytes());
         b[4..20].copy_from_slice(&self.voter_directory_id.0);
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RemoveRaftVoterRequest", version)
     }
 }
 

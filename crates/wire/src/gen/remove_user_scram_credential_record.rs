@@ -19,25 +19,19 @@ impl Default for RemoveUserScramCredentialRecord {
 }
 
 impl RemoveUserScramCredentialRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.mechanism = r.i8()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let mechanism = r.i8()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, mechanism, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.i8(self.mechanism);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "RemoveUserScramCredentialRecord", version)
     }
 }
 

@@ -27,20 +27,15 @@ impl Default for RequestHeader {
 }
 
 impl RequestHeader {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.request_api_key = r.i16()?;
-        m.request_api_version = r.i16()?;
-        m.correlation_id = r.i32()?;
-        m.client_id = r.nullable_string(false)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let request_api_key = r.i16()?;
+        let request_api_version = r.i16()?;
+        let correlation_id = r.i32()?;
+        let client_id = r.nullable_string(false)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { request_api_key, request_api_version, correlation_id, client_id, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -52,16 +47,7 @@ impl RequestHeader {
         b[4..8].copy_from_slice(&self.correlation_id.to_be_bytes());
         w.raw(&b);
         w.nullable_string(false, self.client_id.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "RequestHeader",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "RequestHeader", version)
     }
 }
 

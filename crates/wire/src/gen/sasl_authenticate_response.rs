@@ -38,22 +38,15 @@ impl Default for SaslAuthenticateResponse {
 }
 
 impl SaslAuthenticateResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 2;
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(flex)?;
-        m.auth_bytes = r.bytes(flex)?;
-        if version >= 1 {
-            m.session_lifetime_ms = r.i64()?;
-        }
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(flex)?;
+        let auth_bytes = r.bytes(flex)?;
+        let session_lifetime_ms = if version >= 1 { r.i64()? } else { 0 };
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { error_code, error_message, auth_bytes, session_lifetime_ms, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -65,16 +58,7 @@ impl SaslAuthenticateResponse {
         if version >= 1 {
             w.i64(self.session_lifetime_ms);
         }
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "SaslAuthenticateResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "SaslAuthenticateResponse", version)
     }
 }
 

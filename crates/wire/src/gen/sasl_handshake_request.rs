@@ -16,11 +16,10 @@ impl Default for SaslHandshakeRequest {
 }
 
 impl SaslHandshakeRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.mechanism = r.string(false)?;
-        Ok(m)
+        let mechanism = r.string(false)?;
+        Ok(Self { mechanism })
     }
 
     #[allow(unused_variables)]

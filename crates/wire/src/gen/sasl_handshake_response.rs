@@ -17,12 +17,11 @@ impl Default for SaslHandshakeResponse {
 }
 
 impl SaslHandshakeResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.mechanisms = r.vec(false, |r| r.string(false))?;
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let mechanisms = r.vec(false, |r| r.string(false))?;
+        Ok(Self { error_code, mechanisms })
     }
 
     #[allow(unused_variables)]

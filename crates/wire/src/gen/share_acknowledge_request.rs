@@ -29,22 +29,15 @@ impl Default for ShareAcknowledgeRequest {
 }
 
 impl ShareAcknowledgeRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.nullable_string(true)?;
-        m.member_id = r.nullable_string(true)?;
-        m.share_session_epoch = r.i32()?;
-        if version >= 2 {
-            m.is_renew_ack = r.bool()?;
-        }
-        m.topics = r.vec(true, |r| AcknowledgeTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.nullable_string(true)?;
+        let member_id = r.nullable_string(true)?;
+        let share_session_epoch = r.i32()?;
+        let is_renew_ack = if version >= 2 { r.bool()? } else { false };
+        let topics = r.vec(true, |r| AcknowledgeTopic::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_id, member_id, share_session_epoch, is_renew_ack, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -67,8 +60,7 @@ impl ShareAcknowledgeRequest {
             }
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareAcknowledgeRequest", version)
     }
 }
 
@@ -130,25 +122,19 @@ impl Default for AcknowledgeTopic {
 }
 
 impl AcknowledgeTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| AcknowledgePartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| AcknowledgePartition::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AcknowledgeTopic", version)
     }
 }
 
@@ -190,25 +176,19 @@ impl Default for AcknowledgePartition {
 }
 
 impl AcknowledgePartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.acknowledgement_batches = r.vec(true, |r| AcknowledgementBatch::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let acknowledgement_batches = r.vec(true, |r| AcknowledgementBatch::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, acknowledgement_batches, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition_index);
         w.array(true, Some(&self.acknowledgement_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AcknowledgePartition", version)
     }
 }
 
@@ -252,18 +232,13 @@ impl Default for AcknowledgementBatch {
 }
 
 impl AcknowledgementBatch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.first_offset = r.i64()?;
-        m.last_offset = r.i64()?;
-        m.acknowledge_types = r.vec(true, |r| r.i8())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let first_offset = r.i64()?;
+        let last_offset = r.i64()?;
+        let acknowledge_types = r.vec(true, |r| r.i8())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { first_offset, last_offset, acknowledge_types, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -276,8 +251,7 @@ impl AcknowledgementBatch {
             w.i8(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AcknowledgementBatch", version)
     }
 }
 

@@ -31,23 +31,24 @@ impl Default for ShareAcknowledgeResponse {
 }
 
 impl ShareAcknowledgeResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        if version >= 2 {
-            m.acquisition_lock_timeout_ms = r.i32()?;
-        }
-        m.responses = r.vec(true, |r| ShareAcknowledgeTopicResponse::read(r, version))?;
-        m.node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let acquisition_lock_timeout_ms = if version >= 2 { r.i32()? } else { 0 };
+        let responses = r.vec(true, |r| ShareAcknowledgeTopicResponse::read(r, version))?;
+        let node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            error_message,
+            acquisition_lock_timeout_ms,
+            responses,
+            node_endpoints,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -62,8 +63,7 @@ impl ShareAcknowledgeResponse {
         }
         w.array(true, Some(&self.responses[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareAcknowledgeResponse", version)
     }
 }
 
@@ -126,25 +126,19 @@ impl Default for ShareAcknowledgeTopicResponse {
 }
 
 impl ShareAcknowledgeTopicResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareAcknowledgeTopicResponse", version)
     }
 }
 
@@ -190,19 +184,14 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.current_leader = LeaderIdAndEpoch::read(r, version)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let current_leader = LeaderIdAndEpoch::read(r, version)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, error_code, error_message, current_leader, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -213,8 +202,7 @@ impl PartitionData {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         self.current_leader.write(w, version)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -263,17 +251,12 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -282,8 +265,7 @@ impl LeaderIdAndEpoch {
         b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
         b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "LeaderIdAndEpoch", version)
     }
 }
 
@@ -329,19 +311,14 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.node_id = r.i32()?;
-        m.host = r.string(true)?;
-        m.port = r.i32()?;
-        m.rack = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = r.i32()?;
+        let host = r.string(true)?;
+        let port = r.i32()?;
+        let rack = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { node_id, host, port, rack, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -350,8 +327,7 @@ impl NodeEndpoint {
         w.string(true, &self.host)?;
         w.i32(self.port);
         w.nullable_string(true, self.rack.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

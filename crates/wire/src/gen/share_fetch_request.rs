@@ -43,31 +43,36 @@ impl Default for ShareFetchRequest {
 }
 
 impl ShareFetchRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.nullable_string(true)?;
-        m.member_id = r.nullable_string(true)?;
-        m.share_session_epoch = r.i32()?;
-        m.max_wait_ms = r.i32()?;
-        m.min_bytes = r.i32()?;
-        m.max_bytes = r.i32()?;
-        m.max_records = r.i32()?;
-        m.batch_size = r.i32()?;
-        if version >= 2 {
-            m.share_acquire_mode = r.i8()?;
-        }
-        if version >= 2 {
-            m.is_renew_ack = r.bool()?;
-        }
-        m.topics = r.vec(true, |r| FetchTopic::read(r, version))?;
-        m.forgotten_topics_data = r.vec(true, |r| ForgottenTopic::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.nullable_string(true)?;
+        let member_id = r.nullable_string(true)?;
+        let share_session_epoch = r.i32()?;
+        let max_wait_ms = r.i32()?;
+        let min_bytes = r.i32()?;
+        let max_bytes = r.i32()?;
+        let max_records = r.i32()?;
+        let batch_size = r.i32()?;
+        let share_acquire_mode = if version >= 2 { r.i8()? } else { 0 };
+        let is_renew_ack = if version >= 2 { r.bool()? } else { false };
+        let topics = r.vec(true, |r| FetchTopic::read(r, version))?;
+        let forgotten_topics_data = r.vec(true, |r| ForgottenTopic::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            group_id,
+            member_id,
+            share_session_epoch,
+            max_wait_ms,
+            min_bytes,
+            max_bytes,
+            max_records,
+            batch_size,
+            share_acquire_mode,
+            is_renew_ack,
+            topics,
+            forgotten_topics_data,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -104,8 +109,7 @@ impl ShareFetchRequest {
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.forgotten_topics_data[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareFetchRequest", version)
     }
 }
 
@@ -197,25 +201,19 @@ impl Default for FetchTopic {
 }
 
 impl FetchTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| FetchPartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| FetchPartition::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "FetchTopic", version)
     }
 }
 
@@ -257,25 +255,19 @@ impl Default for FetchPartition {
 }
 
 impl FetchPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.acknowledgement_batches = r.vec(true, |r| AcknowledgementBatch::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let acknowledgement_batches = r.vec(true, |r| AcknowledgementBatch::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, acknowledgement_batches, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.partition_index);
         w.array(true, Some(&self.acknowledgement_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "FetchPartition", version)
     }
 }
 
@@ -319,18 +311,13 @@ impl Default for AcknowledgementBatch {
 }
 
 impl AcknowledgementBatch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.first_offset = r.i64()?;
-        m.last_offset = r.i64()?;
-        m.acknowledge_types = r.vec(true, |r| r.i8())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let first_offset = r.i64()?;
+        let last_offset = r.i64()?;
+        let acknowledge_types = r.vec(true, |r| r.i8())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { first_offset, last_offset, acknowledge_types, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -343,8 +330,7 @@ impl AcknowledgementBatch {
             w.i8(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AcknowledgementBatch", version)
     }
 }
 
@@ -390,17 +376,12 @@ impl Default for ForgottenTopic {
 }
 
 impl ForgottenTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -410,8 +391,7 @@ impl ForgottenTopic {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ForgottenTopic", version)
     }
 }
 

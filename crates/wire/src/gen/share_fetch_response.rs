@@ -31,21 +31,24 @@ impl Default for ShareFetchResponse {
 }
 
 impl ShareFetchResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.acquisition_lock_timeout_ms = r.i32()?;
-        m.responses = r.vec(true, |r| ShareFetchableTopicResponse::read(r, version))?;
-        m.node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let acquisition_lock_timeout_ms = r.i32()?;
+        let responses = r.vec(true, |r| ShareFetchableTopicResponse::read(r, version))?;
+        let node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            error_message,
+            acquisition_lock_timeout_ms,
+            responses,
+            node_endpoints,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -58,8 +61,7 @@ impl ShareFetchResponse {
         w.i32(self.acquisition_lock_timeout_ms);
         w.array(true, Some(&self.responses[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.node_endpoints[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareFetchResponse", version)
     }
 }
 
@@ -120,25 +122,19 @@ impl Default for ShareFetchableTopicResponse {
 }
 
 impl ShareFetchableTopicResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareFetchableTopicResponse", version)
     }
 }
 
@@ -192,23 +188,28 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.acknowledge_error_code = r.i16()?;
-        m.acknowledge_error_message = r.nullable_string(true)?;
-        m.current_leader = LeaderIdAndEpoch::read(r, version)?;
-        m.records = r.bytes(true)?;
-        m.acquired_records = r.vec(true, |r| AcquiredRecords::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let acknowledge_error_code = r.i16()?;
+        let acknowledge_error_message = r.nullable_string(true)?;
+        let current_leader = LeaderIdAndEpoch::read(r, version)?;
+        let records = r.bytes(true)?;
+        let acquired_records = r.vec(true, |r| AcquiredRecords::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition_index,
+            error_code,
+            error_message,
+            acknowledge_error_code,
+            acknowledge_error_message,
+            current_leader,
+            records,
+            acquired_records,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -223,8 +224,7 @@ impl PartitionData {
         self.current_leader.write(w, version)?;
         w.shared_bytes(true, Some(&self.records))?;
         w.array(true, Some(&self.acquired_records[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -292,17 +292,12 @@ impl Default for LeaderIdAndEpoch {
 }
 
 impl LeaderIdAndEpoch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { leader_id, leader_epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -311,8 +306,7 @@ impl LeaderIdAndEpoch {
         b[0..4].copy_from_slice(&self.leader_id.to_be_bytes());
         b[4..8].copy_from_slice(&self.leader_epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "LeaderIdAndEpoch", version)
     }
 }
 
@@ -356,18 +350,13 @@ impl Default for AcquiredRecords {
 }
 
 impl AcquiredRecords {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.first_offset = r.i64()?;
-        m.last_offset = r.i64()?;
-        m.delivery_count = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let first_offset = r.i64()?;
+        let last_offset = r.i64()?;
+        let delivery_count = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { first_offset, last_offset, delivery_count, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -377,8 +366,7 @@ impl AcquiredRecords {
         b[8..16].copy_from_slice(&self.last_offset.to_be_bytes());
         b[16..18].copy_from_slice(&self.delivery_count.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "AcquiredRecords", version)
     }
 }
 
@@ -428,19 +416,14 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.node_id = r.i32()?;
-        m.host = r.string(true)?;
-        m.port = r.i32()?;
-        m.rack = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = r.i32()?;
+        let host = r.string(true)?;
+        let port = r.i32()?;
+        let rack = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { node_id, host, port, rack, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -449,8 +432,7 @@ impl NodeEndpoint {
         w.string(true, &self.host)?;
         w.i32(self.port);
         w.nullable_string(true, self.rack.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

@@ -27,19 +27,14 @@ impl Default for ShareGroupCurrentMemberAssignmentValue {
 }
 
 impl ShareGroupCurrentMemberAssignmentValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.member_epoch = r.i32()?;
-        m.previous_member_epoch = r.i32()?;
-        m.state = r.i8()?;
-        m.assigned_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_epoch = r.i32()?;
+        let previous_member_epoch = r.i32()?;
+        let state = r.i8()?;
+        let assigned_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { member_epoch, previous_member_epoch, state, assigned_partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -50,8 +45,7 @@ impl ShareGroupCurrentMemberAssignmentValue {
         b[8..9].copy_from_slice(&self.state.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.assigned_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupCurrentMemberAssignmentValue", version)
     }
 }
 
@@ -101,17 +95,12 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -121,8 +110,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartitions", version)
     }
 }
 

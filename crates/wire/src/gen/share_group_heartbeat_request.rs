@@ -29,20 +29,22 @@ impl Default for ShareGroupHeartbeatRequest {
 }
 
 impl ShareGroupHeartbeatRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.member_id = r.string(true)?;
-        m.member_epoch = r.i32()?;
-        m.rack_id = r.nullable_string(true)?;
-        m.subscribed_topic_names = r.nullable_vec(true, |r| r.string(true))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let member_id = r.string(true)?;
+        let member_epoch = r.i32()?;
+        let rack_id = r.nullable_string(true)?;
+        let subscribed_topic_names = r.nullable_vec(true, |r| r.string(true))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            group_id,
+            member_id,
+            member_epoch,
+            rack_id,
+            subscribed_topic_names,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -52,8 +54,7 @@ impl ShareGroupHeartbeatRequest {
         w.i32(self.member_epoch);
         w.nullable_string(true, self.rack_id.as_deref())?;
         w.array(true, self.subscribed_topic_names.as_deref(), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupHeartbeatRequest", version)
     }
 }
 

@@ -33,22 +33,26 @@ impl Default for ShareGroupHeartbeatResponse {
 }
 
 impl ShareGroupHeartbeatResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.member_id = r.nullable_string(true)?;
-        m.member_epoch = r.i32()?;
-        m.heartbeat_interval_ms = r.i32()?;
-        m.assignment = if r.i8()? >= 0 { Some(Assignment::read(r, version)?) } else { None };
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let member_id = r.nullable_string(true)?;
+        let member_epoch = r.i32()?;
+        let heartbeat_interval_ms = r.i32()?;
+        let assignment = if r.i8()? >= 0 { Some(Assignment::read(r, version)?) } else { None };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            error_message,
+            member_id,
+            member_epoch,
+            heartbeat_interval_ms,
+            assignment,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -72,8 +76,7 @@ impl ShareGroupHeartbeatResponse {
                 w.i8(-1);
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupHeartbeatResponse", version)
     }
 }
 
@@ -139,23 +142,17 @@ impl Default for Assignment {
 }
 
 impl Assignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_partitions = r.vec(true, |r| TopicPartitions::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topic_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Assignment", version)
     }
 }
 
@@ -193,17 +190,12 @@ impl Default for TopicPartitions {
 }
 
 impl TopicPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -213,8 +205,7 @@ impl TopicPartitions {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartitions", version)
     }
 }
 

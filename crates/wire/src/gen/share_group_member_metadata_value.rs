@@ -27,19 +27,14 @@ impl Default for ShareGroupMemberMetadataValue {
 }
 
 impl ShareGroupMemberMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.rack_id = r.nullable_string(true)?;
-        m.client_id = r.string(true)?;
-        m.client_host = r.string(true)?;
-        m.subscribed_topic_names = r.vec(true, |r| r.string(true))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let rack_id = r.nullable_string(true)?;
+        let client_id = r.string(true)?;
+        let client_host = r.string(true)?;
+        let subscribed_topic_names = r.vec(true, |r| r.string(true))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { rack_id, client_id, client_host, subscribed_topic_names, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -48,8 +43,7 @@ impl ShareGroupMemberMetadataValue {
         w.string(true, &self.client_id)?;
         w.string(true, &self.client_host)?;
         w.array(true, Some(&self.subscribed_topic_names[..]), |w, v| w.string(true, v))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupMemberMetadataValue", version)
     }
 }
 

@@ -19,17 +19,12 @@ impl Default for ShareGroupMetadataValue {
 }
 
 impl ShareGroupMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
-        m.metadata_hash = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let epoch = r.i32()?;
+        let metadata_hash = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { epoch, metadata_hash, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,8 +33,7 @@ impl ShareGroupMetadataValue {
         b[0..4].copy_from_slice(&self.epoch.to_be_bytes());
         b[4..12].copy_from_slice(&self.metadata_hash.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupMetadataValue", version)
     }
 }
 

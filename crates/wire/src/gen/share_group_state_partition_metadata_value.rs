@@ -25,18 +25,13 @@ impl Default for ShareGroupStatePartitionMetadataValue {
 }
 
 impl ShareGroupStatePartitionMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.initializing_topics = r.vec(true, |r| TopicPartitionsInfo::read(r, version))?;
-        m.initialized_topics = r.vec(true, |r| TopicPartitionsInfo::read(r, version))?;
-        m.deleting_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let initializing_topics = r.vec(true, |r| TopicPartitionsInfo::read(r, version))?;
+        let initialized_topics = r.vec(true, |r| TopicPartitionsInfo::read(r, version))?;
+        let deleting_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { initializing_topics, initialized_topics, deleting_topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -44,8 +39,7 @@ impl ShareGroupStatePartitionMetadataValue {
         w.array(true, Some(&self.initializing_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.initialized_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.deleting_topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupStatePartitionMetadataValue", version)
     }
 }
 
@@ -93,18 +87,13 @@ impl Default for TopicPartitionsInfo {
 }
 
 impl TopicPartitionsInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -115,8 +104,7 @@ impl TopicPartitionsInfo {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartitionsInfo", version)
     }
 }
 
@@ -162,25 +150,19 @@ impl Default for TopicInfo {
 }
 
 impl TopicInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.topic_name = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let topic_name = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, topic_name, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.string(true, &self.topic_name)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicInfo", version)
     }
 }
 

@@ -18,23 +18,17 @@ impl Default for ShareGroupTargetAssignmentMemberValue {
 }
 
 impl ShareGroupTargetAssignmentMemberValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.topic_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ShareGroupTargetAssignmentMemberValue", version)
     }
 }
 
@@ -72,17 +66,12 @@ impl Default for TopicPartition {
 }
 
 impl TopicPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -92,8 +81,7 @@ impl TopicPartition {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartition", version)
     }
 }
 

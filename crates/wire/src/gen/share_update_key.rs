@@ -18,13 +18,12 @@ impl Default for ShareUpdateKey {
 }
 
 impl ShareUpdateKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(false)?;
-        m.topic_id = r.uuid()?;
-        m.partition = r.i32()?;
-        Ok(m)
+        let group_id = r.string(false)?;
+        let topic_id = r.uuid()?;
+        let partition = r.i32()?;
+        Ok(Self { group_id, topic_id, partition })
     }
 
     #[allow(unused_variables)]

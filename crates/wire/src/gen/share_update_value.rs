@@ -29,27 +29,33 @@ impl Default for ShareUpdateValue {
 }
 
 impl ShareUpdateValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.snapshot_epoch = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.start_offset = r.i64()?;
-        m.state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
+        let snapshot_epoch = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let start_offset = r.i64()?;
+        let state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
+        let mut delivery_complete_count = -1;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.delivery_complete_count = r.i32()?;
+                        delivery_complete_count = r.i32()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            snapshot_epoch,
+            leader_epoch,
+            start_offset,
+            delivery_complete_count,
+            state_batches,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -135,19 +141,14 @@ impl Default for StateBatch {
 }
 
 impl StateBatch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.first_offset = r.i64()?;
-        m.last_offset = r.i64()?;
-        m.delivery_state = r.i8()?;
-        m.delivery_count = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let first_offset = r.i64()?;
+        let last_offset = r.i64()?;
+        let delivery_state = r.i8()?;
+        let delivery_count = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -158,8 +159,7 @@ impl StateBatch {
         b[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
         b[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StateBatch", version)
     }
 }
 

@@ -37,24 +37,30 @@ impl Default for StreamsGroupCurrentMemberAssignmentValue {
 }
 
 impl StreamsGroupCurrentMemberAssignmentValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.member_epoch = r.i32()?;
-        m.previous_member_epoch = r.i32()?;
-        m.state = r.i8()?;
-        m.active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.active_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.standby_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.warmup_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_epoch = r.i32()?;
+        let previous_member_epoch = r.i32()?;
+        let state = r.i8()?;
+        let active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let active_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
+        let standby_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
+        let warmup_tasks_pending_revocation = r.vec(true, |r| TaskIds::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            member_epoch,
+            previous_member_epoch,
+            state,
+            active_tasks,
+            standby_tasks,
+            warmup_tasks,
+            active_tasks_pending_revocation,
+            standby_tasks_pending_revocation,
+            warmup_tasks_pending_revocation,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -72,8 +78,12 @@ impl StreamsGroupCurrentMemberAssignmentValue {
             v.write(w, version)
         })?;
         w.array(true, Some(&self.warmup_tasks_pending_revocation[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(
+            true,
+            &self.unknown_tags,
+            "StreamsGroupCurrentMemberAssignmentValue",
+            version,
+        )
     }
 }
 
@@ -145,25 +155,24 @@ impl Default for TaskIds {
 }
 
 impl TaskIds {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
+        let subtopology_id = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let mut assignment_epochs = Some(Default::default());
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.assignment_epochs = r.nullable_vec(true, |r| r.i32())?;
+                        assignment_epochs = r.nullable_vec(true, |r| r.i32())?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { subtopology_id, partitions, assignment_epochs, unknown_tags })
     }
 
     #[allow(unused_variables)]

@@ -23,25 +23,19 @@ impl Default for StreamsGroupDescribeRequest {
 }
 
 impl StreamsGroupDescribeRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_ids = r.vec(true, |r| r.string(true))?;
-        m.include_authorized_operations = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_ids = r.vec(true, |r| r.string(true))?;
+        let include_authorized_operations = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_ids, include_authorized_operations, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.group_ids[..]), |w, v| w.string(true, v))?;
         w.bool(self.include_authorized_operations);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupDescribeRequest", version)
     }
 }
 

@@ -19,25 +19,19 @@ impl Default for StreamsGroupDescribeResponse {
 }
 
 impl StreamsGroupDescribeResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.groups = r.vec(true, |r| DescribedGroup::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let groups = r.vec(true, |r| DescribedGroup::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, groups, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.throttle_time_ms);
         w.array(true, Some(&self.groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupDescribeResponse", version)
     }
 }
 
@@ -93,24 +87,30 @@ impl Default for DescribedGroup {
 }
 
 impl DescribedGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.group_id = r.string(true)?;
-        m.group_state = r.string(true)?;
-        m.group_epoch = r.i32()?;
-        m.assignment_epoch = r.i32()?;
-        m.topology = if r.i8()? >= 0 { Some(Topology::read(r, version)?) } else { None };
-        m.members = r.vec(true, |r| Member::read(r, version))?;
-        m.authorized_operations = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let group_id = r.string(true)?;
+        let group_state = r.string(true)?;
+        let group_epoch = r.i32()?;
+        let assignment_epoch = r.i32()?;
+        let topology = if r.i8()? >= 0 { Some(Topology::read(r, version)?) } else { None };
+        let members = r.vec(true, |r| Member::read(r, version))?;
+        let authorized_operations = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            error_code,
+            error_message,
+            group_id,
+            group_state,
+            group_epoch,
+            assignment_epoch,
+            topology,
+            members,
+            authorized_operations,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -134,8 +134,7 @@ impl DescribedGroup {
         }
         w.array(true, Some(&self.members[..]), |w, v| v.write(w, version))?;
         w.i32(self.authorized_operations);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "DescribedGroup", version)
     }
 }
 
@@ -207,25 +206,19 @@ impl Default for Topology {
 }
 
 impl Topology {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
-        m.subtopologies = r.nullable_vec(true, |r| Subtopology::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let epoch = r.i32()?;
+        let subtopologies = r.nullable_vec(true, |r| Subtopology::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { epoch, subtopologies, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.epoch);
         w.array(true, self.subtopologies.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Topology", version)
     }
 }
 
@@ -276,20 +269,22 @@ impl Default for Subtopology {
 }
 
 impl Subtopology {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.source_topics = r.vec(true, |r| r.string(true))?;
-        m.repartition_sink_topics = r.vec(true, |r| r.string(true))?;
-        m.state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        m.repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let source_topics = r.vec(true, |r| r.string(true))?;
+        let repartition_sink_topics = r.vec(true, |r| r.string(true))?;
+        let state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            subtopology_id,
+            source_topics,
+            repartition_sink_topics,
+            state_changelog_topics,
+            repartition_source_topics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -299,8 +294,7 @@ impl Subtopology {
         w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.state_changelog_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Subtopology", version)
     }
 }
 
@@ -380,30 +374,42 @@ impl Default for Member {
 }
 
 impl Member {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.member_id = r.string(true)?;
-        m.member_epoch = r.i32()?;
-        m.instance_id = r.nullable_string(true)?;
-        m.rack_id = r.nullable_string(true)?;
-        m.client_id = r.string(true)?;
-        m.client_host = r.string(true)?;
-        m.topology_epoch = r.i32()?;
-        m.process_id = r.string(true)?;
-        m.user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
-        m.client_tags = r.vec(true, |r| KeyValue::read(r, version))?;
-        m.task_offsets = r.vec(true, |r| TaskOffset::read(r, version))?;
-        m.task_end_offsets = r.vec(true, |r| TaskOffset::read(r, version))?;
-        m.assignment = Assignment::read(r, version)?;
-        m.target_assignment = Assignment::read(r, version)?;
-        m.is_classic = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = r.string(true)?;
+        let member_epoch = r.i32()?;
+        let instance_id = r.nullable_string(true)?;
+        let rack_id = r.nullable_string(true)?;
+        let client_id = r.string(true)?;
+        let client_host = r.string(true)?;
+        let topology_epoch = r.i32()?;
+        let process_id = r.string(true)?;
+        let user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
+        let client_tags = r.vec(true, |r| KeyValue::read(r, version))?;
+        let task_offsets = r.vec(true, |r| TaskOffset::read(r, version))?;
+        let task_end_offsets = r.vec(true, |r| TaskOffset::read(r, version))?;
+        let assignment = Assignment::read(r, version)?;
+        let target_assignment = Assignment::read(r, version)?;
+        let is_classic = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            member_id,
+            member_epoch,
+            instance_id,
+            rack_id,
+            client_id,
+            client_host,
+            topology_epoch,
+            process_id,
+            user_endpoint,
+            client_tags,
+            task_offsets,
+            task_end_offsets,
+            assignment,
+            target_assignment,
+            is_classic,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -431,8 +437,7 @@ impl Member {
         self.assignment.write(w, version)?;
         self.target_assignment.write(w, version)?;
         w.bool(self.is_classic);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Member", version)
     }
 }
 
@@ -531,25 +536,19 @@ impl Default for Endpoint {
 }
 
 impl Endpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Endpoint", version)
     }
 }
 
@@ -593,18 +592,13 @@ impl Default for TaskOffset {
 }
 
 impl TaskOffset {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partition = r.i32()?;
-        m.offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let partition = r.i32()?;
+        let offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, partition, offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -614,8 +608,7 @@ impl TaskOffset {
         b[0..4].copy_from_slice(&self.partition.to_be_bytes());
         b[4..12].copy_from_slice(&self.offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TaskOffset", version)
     }
 }
 
@@ -663,18 +656,13 @@ impl Default for Assignment {
 }
 
 impl Assignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { active_tasks, standby_tasks, warmup_tasks, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -682,8 +670,7 @@ impl Assignment {
         w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Assignment", version)
     }
 }
 
@@ -729,17 +716,12 @@ impl Default for TaskIds {
 }
 
 impl TaskIds {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -749,8 +731,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TaskIds", version)
     }
 }
 
@@ -788,25 +769,19 @@ impl Default for KeyValue {
 }
 
 impl KeyValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.key = r.string(true)?;
-        m.value = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(true)?;
+        let value = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { key, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "KeyValue", version)
     }
 }
 
@@ -852,19 +827,14 @@ impl Default for TopicInfo {
 }
 
 impl TopicInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.i32()?;
-        m.replication_factor = r.i16()?;
-        m.topic_configs = r.vec(true, |r| KeyValue::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.i32()?;
+        let replication_factor = r.i16()?;
+        let topic_configs = r.vec(true, |r| KeyValue::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -875,8 +845,7 @@ impl TopicInfo {
         b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicInfo", version)
     }
 }
 

@@ -53,32 +53,46 @@ impl Default for StreamsGroupHeartbeatRequest {
 }
 
 impl StreamsGroupHeartbeatRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.member_id = r.string(true)?;
-        m.member_epoch = r.i32()?;
-        m.endpoint_information_epoch = r.i32()?;
-        m.instance_id = r.nullable_string(true)?;
-        m.rack_id = r.nullable_string(true)?;
-        m.rebalance_timeout_ms = r.i32()?;
-        m.topology = if r.i8()? >= 0 { Some(Topology::read(r, version)?) } else { None };
-        m.active_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
-        m.standby_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
-        m.warmup_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
-        m.process_id = r.nullable_string(true)?;
-        m.user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
-        m.client_tags = r.nullable_vec(true, |r| KeyValue::read(r, version))?;
-        m.task_offsets = r.nullable_vec(true, |r| TaskOffset::read(r, version))?;
-        m.task_end_offsets = r.nullable_vec(true, |r| TaskOffset::read(r, version))?;
-        m.shutdown_application = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let member_id = r.string(true)?;
+        let member_epoch = r.i32()?;
+        let endpoint_information_epoch = r.i32()?;
+        let instance_id = r.nullable_string(true)?;
+        let rack_id = r.nullable_string(true)?;
+        let rebalance_timeout_ms = r.i32()?;
+        let topology = if r.i8()? >= 0 { Some(Topology::read(r, version)?) } else { None };
+        let active_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let standby_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let warmup_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let process_id = r.nullable_string(true)?;
+        let user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
+        let client_tags = r.nullable_vec(true, |r| KeyValue::read(r, version))?;
+        let task_offsets = r.nullable_vec(true, |r| TaskOffset::read(r, version))?;
+        let task_end_offsets = r.nullable_vec(true, |r| TaskOffset::read(r, version))?;
+        let shutdown_application = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            group_id,
+            member_id,
+            member_epoch,
+            endpoint_information_epoch,
+            instance_id,
+            rack_id,
+            rebalance_timeout_ms,
+            topology,
+            active_tasks,
+            standby_tasks,
+            warmup_tasks,
+            process_id,
+            user_endpoint,
+            client_tags,
+            task_offsets,
+            task_end_offsets,
+            shutdown_application,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -118,8 +132,7 @@ impl StreamsGroupHeartbeatRequest {
         w.array(true, self.task_offsets.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.task_end_offsets.as_deref(), |w, v| v.write(w, version))?;
         w.bool(self.shutdown_application);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupHeartbeatRequest", version)
     }
 }
 
@@ -250,25 +263,19 @@ impl Default for Topology {
 }
 
 impl Topology {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
-        m.subtopologies = r.vec(true, |r| Subtopology::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let epoch = r.i32()?;
+        let subtopologies = r.vec(true, |r| Subtopology::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { epoch, subtopologies, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.epoch);
         w.array(true, Some(&self.subtopologies[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Topology", version)
     }
 }
 
@@ -320,22 +327,26 @@ impl Default for Subtopology {
 }
 
 impl Subtopology {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.source_topics = r.vec(true, |r| r.string(true))?;
-        m.source_topic_regex = r.vec(true, |r| r.string(true))?;
-        m.state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        m.repartition_sink_topics = r.vec(true, |r| r.string(true))?;
-        m.repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        m.copartition_groups = r.vec(true, |r| CopartitionGroup::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let source_topics = r.vec(true, |r| r.string(true))?;
+        let source_topic_regex = r.vec(true, |r| r.string(true))?;
+        let state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let repartition_sink_topics = r.vec(true, |r| r.string(true))?;
+        let repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let copartition_groups = r.vec(true, |r| CopartitionGroup::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            subtopology_id,
+            source_topics,
+            source_topic_regex,
+            state_changelog_topics,
+            repartition_sink_topics,
+            repartition_source_topics,
+            copartition_groups,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -347,8 +358,7 @@ impl Subtopology {
         w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.copartition_groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Subtopology", version)
     }
 }
 
@@ -412,18 +422,13 @@ impl Default for CopartitionGroup {
 }
 
 impl CopartitionGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.source_topics = r.vec(true, |r| r.i16())?;
-        m.source_topic_regex = r.vec(true, |r| r.i16())?;
-        m.repartition_source_topics = r.vec(true, |r| r.i16())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let source_topics = r.vec(true, |r| r.i16())?;
+        let source_topic_regex = r.vec(true, |r| r.i16())?;
+        let repartition_source_topics = r.vec(true, |r| r.i16())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { source_topics, source_topic_regex, repartition_source_topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -440,8 +445,7 @@ impl CopartitionGroup {
             w.i16(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "CopartitionGroup", version)
     }
 }
 
@@ -483,25 +487,19 @@ impl Default for KeyValue {
 }
 
 impl KeyValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.key = r.string(true)?;
-        m.value = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(true)?;
+        let value = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { key, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "KeyValue", version)
     }
 }
 
@@ -547,19 +545,14 @@ impl Default for TopicInfo {
 }
 
 impl TopicInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.i32()?;
-        m.replication_factor = r.i16()?;
-        m.topic_configs = r.vec(true, |r| KeyValue::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.i32()?;
+        let replication_factor = r.i16()?;
+        let topic_configs = r.vec(true, |r| KeyValue::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -570,8 +563,7 @@ impl TopicInfo {
         b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicInfo", version)
     }
 }
 
@@ -617,25 +609,19 @@ impl Default for Endpoint {
 }
 
 impl Endpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Endpoint", version)
     }
 }
 
@@ -679,18 +665,13 @@ impl Default for TaskOffset {
 }
 
 impl TaskOffset {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partition = r.i32()?;
-        m.offset = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let partition = r.i32()?;
+        let offset = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, partition, offset, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -700,8 +681,7 @@ impl TaskOffset {
         b[0..4].copy_from_slice(&self.partition.to_be_bytes());
         b[4..12].copy_from_slice(&self.offset.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TaskOffset", version)
     }
 }
 
@@ -747,17 +727,12 @@ impl Default for TaskIds {
 }
 
 impl TaskIds {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -767,8 +742,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TaskIds", version)
     }
 }
 

@@ -47,30 +47,41 @@ impl Default for StreamsGroupHeartbeatResponse {
 }
 
 impl StreamsGroupHeartbeatResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        m.member_id = r.string(true)?;
-        m.member_epoch = r.i32()?;
-        m.heartbeat_interval_ms = r.i32()?;
-        m.acceptable_recovery_lag = r.i32()?;
-        m.task_offset_interval_ms = r.i32()?;
-        m.status = r.nullable_vec(true, |r| Status::read(r, version))?;
-        m.active_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
-        m.standby_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
-        m.warmup_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
-        m.endpoint_information_epoch = r.i32()?;
-        m.partitions_by_user_endpoint =
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let member_id = r.string(true)?;
+        let member_epoch = r.i32()?;
+        let heartbeat_interval_ms = r.i32()?;
+        let acceptable_recovery_lag = r.i32()?;
+        let task_offset_interval_ms = r.i32()?;
+        let status = r.nullable_vec(true, |r| Status::read(r, version))?;
+        let active_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let standby_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let warmup_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let endpoint_information_epoch = r.i32()?;
+        let partitions_by_user_endpoint =
             r.nullable_vec(true, |r| EndpointToPartitions::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            error_message,
+            member_id,
+            member_epoch,
+            heartbeat_interval_ms,
+            acceptable_recovery_lag,
+            task_offset_interval_ms,
+            status,
+            active_tasks,
+            standby_tasks,
+            warmup_tasks,
+            endpoint_information_epoch,
+            partitions_by_user_endpoint,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -93,8 +104,7 @@ impl StreamsGroupHeartbeatResponse {
         w.array(true, self.warmup_tasks.as_deref(), |w, v| v.write(w, version))?;
         w.i32(self.endpoint_information_epoch);
         w.array(true, self.partitions_by_user_endpoint.as_deref(), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupHeartbeatResponse", version)
     }
 }
 
@@ -204,18 +214,13 @@ impl Default for EndpointToPartitions {
 }
 
 impl EndpointToPartitions {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.user_endpoint = Endpoint::read(r, version)?;
-        m.active_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
-        m.standby_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let user_endpoint = Endpoint::read(r, version)?;
+        let active_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
+        let standby_partitions = r.vec(true, |r| TopicPartition::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { user_endpoint, active_partitions, standby_partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -223,8 +228,7 @@ impl EndpointToPartitions {
         self.user_endpoint.write(w, version)?;
         w.array(true, Some(&self.active_partitions[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "EndpointToPartitions", version)
     }
 }
 
@@ -266,25 +270,19 @@ impl Default for Status {
 }
 
 impl Status {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.status_code = r.i8()?;
-        m.status_detail = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let status_code = r.i8()?;
+        let status_detail = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { status_code, status_detail, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i8(self.status_code);
         w.string(true, &self.status_detail)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Status", version)
     }
 }
 
@@ -326,17 +324,12 @@ impl Default for TopicPartition {
 }
 
 impl TopicPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -346,8 +339,7 @@ impl TopicPartition {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicPartition", version)
     }
 }
 
@@ -389,17 +381,12 @@ impl Default for TaskIds {
 }
 
 impl TaskIds {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -409,8 +396,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TaskIds", version)
     }
 }
 
@@ -448,25 +434,19 @@ impl Default for Endpoint {
 }
 
 impl Endpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Endpoint", version)
     }
 }
 

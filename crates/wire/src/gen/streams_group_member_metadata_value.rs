@@ -37,24 +37,30 @@ impl Default for StreamsGroupMemberMetadataValue {
 }
 
 impl StreamsGroupMemberMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.instance_id = r.nullable_string(true)?;
-        m.rack_id = r.nullable_string(true)?;
-        m.client_id = r.string(true)?;
-        m.client_host = r.string(true)?;
-        m.rebalance_timeout_ms = r.i32()?;
-        m.topology_epoch = r.i32()?;
-        m.process_id = r.string(true)?;
-        m.user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
-        m.client_tags = r.vec(true, |r| KeyValue::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let instance_id = r.nullable_string(true)?;
+        let rack_id = r.nullable_string(true)?;
+        let client_id = r.string(true)?;
+        let client_host = r.string(true)?;
+        let rebalance_timeout_ms = r.i32()?;
+        let topology_epoch = r.i32()?;
+        let process_id = r.string(true)?;
+        let user_endpoint = if r.i8()? >= 0 { Some(Endpoint::read(r, version)?) } else { None };
+        let client_tags = r.vec(true, |r| KeyValue::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            instance_id,
+            rack_id,
+            client_id,
+            client_host,
+            rebalance_timeout_ms,
+            topology_epoch,
+            process_id,
+            user_endpoint,
+            client_tags,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -78,8 +84,7 @@ impl StreamsGroupMemberMetadataValue {
             }
         }
         w.array(true, Some(&self.client_tags[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupMemberMetadataValue", version)
     }
 }
 
@@ -154,25 +159,19 @@ impl Default for Endpoint {
 }
 
 impl Endpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Endpoint", version)
     }
 }
 
@@ -210,25 +209,19 @@ impl Default for KeyValue {
 }
 
 impl KeyValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.key = r.string(true)?;
-        m.value = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(true)?;
+        let value = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { key, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "KeyValue", version)
     }
 }
 

@@ -27,29 +27,35 @@ impl Default for StreamsGroupMetadataValue {
 }
 
 impl StreamsGroupMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
-        m.metadata_hash = r.i64()?;
+        let epoch = r.i32()?;
+        let metadata_hash = r.i64()?;
+        let mut validated_topology_epoch = -1;
+        let mut last_assignment_configs = Some(Default::default());
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.validated_topology_epoch = r.i32()?;
+                        validated_topology_epoch = r.i32()?;
                     }
                     1 => {
-                        m.last_assignment_configs =
+                        last_assignment_configs =
                             r.nullable_vec(true, |r| LastAssignmentConfig::read(r, version))?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            epoch,
+            metadata_hash,
+            validated_topology_epoch,
+            last_assignment_configs,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -136,25 +142,19 @@ impl Default for LastAssignmentConfig {
 }
 
 impl LastAssignmentConfig {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.key = r.string(true)?;
-        m.value = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(true)?;
+        let value = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { key, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "LastAssignmentConfig", version)
     }
 }
 

@@ -25,18 +25,13 @@ impl Default for StreamsGroupTargetAssignmentMemberValue {
 }
 
 impl StreamsGroupTargetAssignmentMemberValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        m.warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let active_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let standby_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let warmup_tasks = r.vec(true, |r| TaskIds::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { active_tasks, standby_tasks, warmup_tasks, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -44,8 +39,7 @@ impl StreamsGroupTargetAssignmentMemberValue {
         w.array(true, Some(&self.active_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.standby_tasks[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.warmup_tasks[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupTargetAssignmentMemberValue", version)
     }
 }
 
@@ -91,17 +85,12 @@ impl Default for TaskIds {
 }
 
 impl TaskIds {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.partitions = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let partitions = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -111,8 +100,7 @@ impl TaskIds {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TaskIds", version)
     }
 }
 

@@ -19,24 +19,23 @@ impl Default for StreamsGroupTargetAssignmentMetadataValue {
 }
 
 impl StreamsGroupTargetAssignmentMetadataValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.assignment_epoch = r.i32()?;
+        let assignment_epoch = r.i32()?;
+        let mut assignment_timestamp = 0;
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.assignment_timestamp = r.i64()?;
+                        assignment_timestamp = r.i64()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { assignment_epoch, assignment_timestamp, unknown_tags })
     }
 
     #[allow(unused_variables)]

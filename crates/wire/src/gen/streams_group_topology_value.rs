@@ -19,25 +19,19 @@ impl Default for StreamsGroupTopologyValue {
 }
 
 impl StreamsGroupTopologyValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.epoch = r.i32()?;
-        m.subtopologies = r.vec(true, |r| Subtopology::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let epoch = r.i32()?;
+        let subtopologies = r.vec(true, |r| Subtopology::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { epoch, subtopologies, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i32(self.epoch);
         w.array(true, Some(&self.subtopologies[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StreamsGroupTopologyValue", version)
     }
 }
 
@@ -89,22 +83,26 @@ impl Default for Subtopology {
 }
 
 impl Subtopology {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.subtopology_id = r.string(true)?;
-        m.source_topics = r.vec(true, |r| r.string(true))?;
-        m.source_topic_regex = r.vec(true, |r| r.string(true))?;
-        m.state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        m.repartition_sink_topics = r.vec(true, |r| r.string(true))?;
-        m.repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
-        m.copartition_groups = r.vec(true, |r| CopartitionGroup::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let subtopology_id = r.string(true)?;
+        let source_topics = r.vec(true, |r| r.string(true))?;
+        let source_topic_regex = r.vec(true, |r| r.string(true))?;
+        let state_changelog_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let repartition_sink_topics = r.vec(true, |r| r.string(true))?;
+        let repartition_source_topics = r.vec(true, |r| TopicInfo::read(r, version))?;
+        let copartition_groups = r.vec(true, |r| CopartitionGroup::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            subtopology_id,
+            source_topics,
+            source_topic_regex,
+            state_changelog_topics,
+            repartition_sink_topics,
+            repartition_source_topics,
+            copartition_groups,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -116,8 +114,7 @@ impl Subtopology {
         w.array(true, Some(&self.repartition_sink_topics[..]), |w, v| w.string(true, v))?;
         w.array(true, Some(&self.repartition_source_topics[..]), |w, v| v.write(w, version))?;
         w.array(true, Some(&self.copartition_groups[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Subtopology", version)
     }
 }
 
@@ -181,18 +178,13 @@ impl Default for CopartitionGroup {
 }
 
 impl CopartitionGroup {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.source_topics = r.vec(true, |r| r.i16())?;
-        m.source_topic_regex = r.vec(true, |r| r.i16())?;
-        m.repartition_source_topics = r.vec(true, |r| r.i16())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let source_topics = r.vec(true, |r| r.i16())?;
+        let source_topic_regex = r.vec(true, |r| r.i16())?;
+        let repartition_source_topics = r.vec(true, |r| r.i16())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { source_topics, source_topic_regex, repartition_source_topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -209,8 +201,7 @@ impl CopartitionGroup {
             w.i16(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "CopartitionGroup", version)
     }
 }
 
@@ -252,25 +243,19 @@ impl Default for TopicConfig {
 }
 
 impl TopicConfig {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.key = r.string(true)?;
-        m.value = r.string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let key = r.string(true)?;
+        let value = r.string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { key, value, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.key)?;
         w.string(true, &self.value)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicConfig", version)
     }
 }
 
@@ -316,19 +301,14 @@ impl Default for TopicInfo {
 }
 
 impl TopicInfo {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.i32()?;
-        m.replication_factor = r.i16()?;
-        m.topic_configs = r.vec(true, |r| TopicConfig::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.i32()?;
+        let replication_factor = r.i16()?;
+        let topic_configs = r.vec(true, |r| TopicConfig::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, replication_factor, topic_configs, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -339,8 +319,7 @@ impl TopicInfo {
         b[4..6].copy_from_slice(&self.replication_factor.to_be_bytes());
         w.raw(&b);
         w.array(true, Some(&self.topic_configs[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicInfo", version)
     }
 }
 

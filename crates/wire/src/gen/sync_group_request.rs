@@ -33,29 +33,27 @@ impl Default for SyncGroupRequest {
 }
 
 impl SyncGroupRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.group_id = r.string(flex)?;
-        m.generation_id = r.i32()?;
-        m.member_id = r.string(flex)?;
-        if version >= 3 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        if version >= 5 {
-            m.protocol_type = r.nullable_string(flex)?;
-        }
-        if version >= 5 {
-            m.protocol_name = r.nullable_string(flex)?;
-        }
-        m.assignments = r.vec(flex, |r| SyncGroupRequestAssignment::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(flex)?;
+        let generation_id = r.i32()?;
+        let member_id = r.string(flex)?;
+        let group_instance_id = if version >= 3 { r.nullable_string(flex)? } else { None };
+        let protocol_type = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let protocol_name = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let assignments = r.vec(flex, |r| SyncGroupRequestAssignment::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            group_id,
+            generation_id,
+            member_id,
+            group_instance_id,
+            protocol_type,
+            protocol_name,
+            assignments,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -82,16 +80,7 @@ impl SyncGroupRequest {
             w.nullable_string(flex, self.protocol_name.as_deref())?;
         }
         w.array(flex, Some(&self.assignments[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "SyncGroupRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "SyncGroupRequest", version)
     }
 }
 
@@ -168,18 +157,13 @@ impl Default for SyncGroupRequestAssignment {
 }
 
 impl SyncGroupRequestAssignment {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        m.member_id = r.string(flex)?;
-        m.assignment = r.bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let member_id = r.string(flex)?;
+        let assignment = r.bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { member_id, assignment, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -187,16 +171,7 @@ impl SyncGroupRequestAssignment {
         let flex = version >= 4;
         w.string(flex, &self.member_id)?;
         w.bytes(flex, &self.assignment)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "SyncGroupRequestAssignment",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "SyncGroupRequestAssignment", version)
     }
 }
 

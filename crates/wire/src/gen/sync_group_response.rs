@@ -29,27 +29,23 @@ impl Default for SyncGroupResponse {
 }
 
 impl SyncGroupResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 4;
-        let mut m = Self::default();
-        if version >= 1 {
-            m.throttle_time_ms = r.i32()?;
-        }
-        m.error_code = ErrorCode(r.i16()?);
-        if version >= 5 {
-            m.protocol_type = r.nullable_string(flex)?;
-        }
-        if version >= 5 {
-            m.protocol_name = r.nullable_string(flex)?;
-        }
-        m.assignment = r.bytes(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = if version >= 1 { r.i32()? } else { 0 };
+        let error_code = ErrorCode(r.i16()?);
+        let protocol_type = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let protocol_name = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let assignment = r.bytes(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            throttle_time_ms,
+            error_code,
+            protocol_type,
+            protocol_name,
+            assignment,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -66,16 +62,7 @@ impl SyncGroupResponse {
             w.nullable_string(flex, self.protocol_name.as_deref())?;
         }
         w.bytes(flex, &self.assignment)?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "SyncGroupResponse",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "SyncGroupResponse", version)
     }
 }
 

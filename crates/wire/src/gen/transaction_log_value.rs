@@ -41,52 +41,68 @@ impl Default for TransactionLogValue {
 }
 
 impl TransactionLogValue {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.producer_id = r.i64()?;
-        m.producer_epoch = r.i16()?;
-        m.transaction_timeout_ms = r.i32()?;
-        m.transaction_status = r.i8()?;
-        m.transaction_partitions = r.nullable_vec(flex, |r| PartitionsSchema::read(r, version))?;
-        m.transaction_last_update_timestamp_ms = r.i64()?;
-        m.transaction_start_timestamp_ms = r.i64()?;
+        let producer_id = r.i64()?;
+        let producer_epoch = r.i16()?;
+        let transaction_timeout_ms = r.i32()?;
+        let transaction_status = r.i8()?;
+        let transaction_partitions =
+            r.nullable_vec(flex, |r| PartitionsSchema::read(r, version))?;
+        let transaction_last_update_timestamp_ms = r.i64()?;
+        let transaction_start_timestamp_ms = r.i64()?;
+        let mut previous_producer_id = -1;
+        let mut next_producer_id = -1;
+        let mut next_producer_epoch = -1;
+        let mut client_transaction_version = 0;
+        let mut unknown_tags = RawTags::default();
         if flex {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.previous_producer_id = r.i64()?;
+                        previous_producer_id = r.i64()?;
                     }
                     1 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 1, version });
                         }
-                        m.next_producer_id = r.i64()?;
+                        next_producer_id = r.i64()?;
                     }
                     3 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 3, version });
                         }
-                        m.next_producer_epoch = r.i16()?;
+                        next_producer_epoch = r.i16()?;
                     }
                     2 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 2, version });
                         }
-                        m.client_transaction_version = r.i16()?;
+                        client_transaction_version = r.i16()?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self {
+            producer_id,
+            previous_producer_id,
+            next_producer_id,
+            producer_epoch,
+            next_producer_epoch,
+            transaction_timeout_ms,
+            transaction_status,
+            transaction_partitions,
+            transaction_last_update_timestamp_ms,
+            transaction_start_timestamp_ms,
+            client_transaction_version,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -282,18 +298,13 @@ impl Default for PartitionsSchema {
 }
 
 impl PartitionsSchema {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 1;
-        let mut m = Self::default();
-        m.topic = r.string(flex)?;
-        m.partition_ids = r.vec(flex, |r| r.i32())?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic = r.string(flex)?;
+        let partition_ids = r.vec(flex, |r| r.i32())?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { topic, partition_ids, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -304,16 +315,7 @@ impl PartitionsSchema {
             w.i32(*v);
             Ok(())
         })?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "PartitionsSchema",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "PartitionsSchema", version)
     }
 }
 

@@ -35,30 +35,29 @@ impl Default for TxnOffsetCommitRequest {
 }
 
 impl TxnOffsetCommitRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.transactional_id = r.string(flex)?;
-        m.group_id = r.string(flex)?;
-        m.producer_id = r.i64()?;
-        m.producer_epoch = r.i16()?;
-        if version >= 3 {
-            m.generation_id = r.i32()?;
-        }
-        if version >= 3 {
-            m.member_id = r.string(flex)?;
-        }
-        if version >= 3 {
-            m.group_instance_id = r.nullable_string(flex)?;
-        }
-        m.topics = r.vec(flex, |r| TxnOffsetCommitRequestTopic::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let transactional_id = r.string(flex)?;
+        let group_id = r.string(flex)?;
+        let producer_id = r.i64()?;
+        let producer_epoch = r.i16()?;
+        let generation_id = if version >= 3 { r.i32()? } else { -1 };
+        let member_id = if version >= 3 { r.string(flex)? } else { String::new() };
+        let group_instance_id = if version >= 3 { r.nullable_string(flex)? } else { None };
+        let topics = r.vec(flex, |r| TxnOffsetCommitRequestTopic::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            transactional_id,
+            group_id,
+            producer_id,
+            producer_epoch,
+            generation_id,
+            member_id,
+            group_instance_id,
+            topics,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -108,16 +107,7 @@ impl TxnOffsetCommitRequest {
             }
         }
         w.array(flex, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TxnOffsetCommitRequest",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TxnOffsetCommitRequest", version)
     }
 }
 
@@ -192,18 +182,13 @@ impl Default for TxnOffsetCommitRequestTopic {
 }
 
 impl TxnOffsetCommitRequestTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.name = r.string(flex)?;
-        m.partitions = r.vec(flex, |r| TxnOffsetCommitRequestPartition::read(r, version))?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(flex)?;
+        let partitions = r.vec(flex, |r| TxnOffsetCommitRequestPartition::read(r, version))?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -211,16 +196,7 @@ impl TxnOffsetCommitRequestTopic {
         let flex = version >= 3;
         w.string(flex, &self.name)?;
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TxnOffsetCommitRequestTopic",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TxnOffsetCommitRequestTopic", version)
     }
 }
 
@@ -266,22 +242,21 @@ impl Default for TxnOffsetCommitRequestPartition {
 }
 
 impl TxnOffsetCommitRequestPartition {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.committed_offset = r.i64()?;
-        if version >= 2 {
-            m.committed_leader_epoch = r.i32()?;
-        }
-        m.committed_metadata = r.nullable_string(flex)?;
-        if flex {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let committed_offset = r.i64()?;
+        let committed_leader_epoch = if version >= 2 { r.i32()? } else { -1 };
+        let committed_metadata = r.nullable_string(flex)?;
+        let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
+        Ok(Self {
+            partition_index,
+            committed_offset,
+            committed_leader_epoch,
+            committed_metadata,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -300,16 +275,7 @@ impl TxnOffsetCommitRequestPartition {
             w.raw(&b);
         }
         w.nullable_string(flex, self.committed_metadata.as_deref())?;
-        if flex {
-            w.raw_tags(&self.unknown_tags)?;
-        } else if self.unknown_tags.len() > 0 {
-            return Err(EncodeError::NotInVersion {
-                message: "TxnOffsetCommitRequestPartition",
-                field: "unknown_tags",
-                version,
-            });
-        }
-        Ok(())
+        w.unknown_tags(flex, &self.unknown_tags, "TxnOffsetCommitRequestPartition", version)
     }
 }
 

@@ -19,17 +19,12 @@ impl Default for UnfenceBrokerRecord {
 }
 
 impl UnfenceBrokerRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.id = r.i32()?;
-        m.epoch = r.i64()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let id = r.i32()?;
+        let epoch = r.i64()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { id, epoch, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -38,8 +33,7 @@ impl UnfenceBrokerRecord {
         b[0..4].copy_from_slice(&self.id.to_be_bytes());
         b[4..12].copy_from_slice(&self.epoch.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "UnfenceBrokerRecord", version)
     }
 }
 

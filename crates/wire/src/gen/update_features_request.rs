@@ -25,20 +25,13 @@ impl Default for UpdateFeaturesRequest {
 }
 
 impl UpdateFeaturesRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.timeout_ms = r.i32()?;
-        m.feature_updates = r.vec(true, |r| FeatureUpdateKey::read(r, version))?;
-        if version >= 1 {
-            m.validate_only = r.bool()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let timeout_ms = r.i32()?;
+        let feature_updates = r.vec(true, |r| FeatureUpdateKey::read(r, version))?;
+        let validate_only = if version >= 1 { r.bool()? } else { false };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { timeout_ms, feature_updates, validate_only, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -56,8 +49,7 @@ impl UpdateFeaturesRequest {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "UpdateFeaturesRequest", version)
     }
 }
 
@@ -109,23 +101,14 @@ impl Default for FeatureUpdateKey {
 }
 
 impl FeatureUpdateKey {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.feature = r.string(true)?;
-        m.max_version_level = r.i16()?;
-        if version <= 0 {
-            m.allow_downgrade = r.bool()?;
-        }
-        if version >= 1 {
-            m.upgrade_type = r.i8()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let feature = r.string(true)?;
+        let max_version_level = r.i16()?;
+        let allow_downgrade = if version <= 0 { r.bool()? } else { false };
+        let upgrade_type = if version >= 1 { r.i8()? } else { 1 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { feature, max_version_level, allow_downgrade, upgrade_type, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -157,8 +140,7 @@ impl FeatureUpdateKey {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "FeatureUpdateKey", version)
     }
 }
 

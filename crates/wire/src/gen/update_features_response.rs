@@ -27,21 +27,18 @@ impl Default for UpdateFeaturesResponse {
 }
 
 impl UpdateFeaturesResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        if version <= 1 {
-            m.results = r.vec(true, |r| UpdatableFeatureResult::read(r, version))?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let results = if version <= 1 {
+            r.vec(true, |r| UpdatableFeatureResult::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, error_message, results, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -54,8 +51,7 @@ impl UpdateFeaturesResponse {
         if version <= 1 {
             w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "UpdateFeaturesResponse", version)
     }
 }
 
@@ -112,18 +108,13 @@ impl Default for UpdatableFeatureResult {
 }
 
 impl UpdatableFeatureResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.feature = r.string(true)?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let feature = r.string(true)?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { feature, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -131,8 +122,7 @@ impl UpdatableFeatureResult {
         w.string(true, &self.feature)?;
         w.i16(self.error_code.0);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "UpdatableFeatureResult", version)
     }
 }
 

@@ -31,21 +31,24 @@ impl Default for UpdateRaftVoterRequest {
 }
 
 impl UpdateRaftVoterRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.cluster_id = r.nullable_string(true)?;
-        m.current_leader_epoch = r.i32()?;
-        m.voter_id = r.i32()?;
-        m.voter_directory_id = r.uuid()?;
-        m.listeners = r.vec(true, |r| Listener::read(r, version))?;
-        m.k_raft_version_feature = KRaftVersionFeature::read(r, version)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = r.nullable_string(true)?;
+        let current_leader_epoch = r.i32()?;
+        let voter_id = r.i32()?;
+        let voter_directory_id = r.uuid()?;
+        let listeners = r.vec(true, |r| Listener::read(r, version))?;
+        let k_raft_version_feature = KRaftVersionFeature::read(r, version)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            cluster_id,
+            current_leader_epoch,
+            voter_id,
+            voter_directory_id,
+            listeners,
+            k_raft_version_feature,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -58,8 +61,7 @@ impl UpdateRaftVoterRequest {
         w.raw(&b);
         w.array(true, Some(&self.listeners[..]), |w, v| v.write(w, version))?;
         self.k_raft_version_feature.write(w, version)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "UpdateRaftVoterRequest", version)
     }
 }
 
@@ -117,18 +119,13 @@ impl Default for Listener {
 }
 
 impl Listener {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -136,8 +133,7 @@ impl Listener {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Listener", version)
     }
 }
 
@@ -183,17 +179,12 @@ impl Default for KRaftVersionFeature {
 }
 
 impl KRaftVersionFeature {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.min_supported_version = r.i16()?;
-        m.max_supported_version = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let min_supported_version = r.i16()?;
+        let max_supported_version = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { min_supported_version, max_supported_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -202,8 +193,7 @@ impl KRaftVersionFeature {
         b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
         b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "KRaftVersionFeature", version)
     }
 }
 

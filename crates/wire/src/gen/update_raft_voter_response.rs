@@ -25,25 +25,24 @@ impl Default for UpdateRaftVoterResponse {
 }
 
 impl UpdateRaftVoterResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.throttle_time_ms = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let mut current_leader = Default::default();
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
-                        m.current_leader = CurrentLeader::read(r, version)?;
+                        current_leader = CurrentLeader::read(r, version)?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { throttle_time_ms, error_code, current_leader, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -119,19 +118,14 @@ impl Default for CurrentLeader {
 }
 
 impl CurrentLeader {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.host = r.string(true)?;
-        m.port = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let host = r.string(true)?;
+        let port = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { leader_id, leader_epoch, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -142,8 +136,7 @@ impl CurrentLeader {
         w.raw(&b);
         w.string(true, &self.host)?;
         w.i32(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "CurrentLeader", version)
     }
 }
 

@@ -44,21 +44,16 @@ impl Default for UserScramCredentialRecord {
 }
 
 impl UserScramCredentialRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.mechanism = r.i8()?;
-        m.salt = r.bytes(true)?;
-        m.stored_key = r.bytes(true)?;
-        m.server_key = r.bytes(true)?;
-        m.iterations = r.i32()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let mechanism = r.i8()?;
+        let salt = r.bytes(true)?;
+        let stored_key = r.bytes(true)?;
+        let server_key = r.bytes(true)?;
+        let iterations = r.i32()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, mechanism, salt, stored_key, server_key, iterations, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -69,8 +64,7 @@ impl UserScramCredentialRecord {
         w.bytes(true, &self.stored_key)?;
         w.bytes(true, &self.server_key)?;
         w.i32(self.iterations);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "UserScramCredentialRecord", version)
     }
 }
 

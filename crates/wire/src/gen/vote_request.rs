@@ -25,20 +25,13 @@ impl Default for VoteRequest {
 }
 
 impl VoteRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.cluster_id = r.nullable_string(true)?;
-        if version >= 1 {
-            m.voter_id = r.i32()?;
-        }
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let cluster_id = r.nullable_string(true)?;
+        let voter_id = if version >= 1 { r.i32()? } else { -1 };
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { cluster_id, voter_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -48,8 +41,7 @@ impl VoteRequest {
             w.i32(self.voter_id);
         }
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "VoteRequest", version)
     }
 }
 
@@ -100,25 +92,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -172,29 +158,28 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.replica_epoch = r.i32()?;
-        m.replica_id = r.i32()?;
-        if version >= 1 {
-            m.replica_directory_id = r.uuid()?;
-        }
-        if version >= 1 {
-            m.voter_directory_id = r.uuid()?;
-        }
-        m.last_offset_epoch = r.i32()?;
-        m.last_offset = r.i64()?;
-        if version >= 2 {
-            m.pre_vote = r.bool()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let replica_epoch = r.i32()?;
+        let replica_id = r.i32()?;
+        let replica_directory_id = if version >= 1 { r.uuid()? } else { Default::default() };
+        let voter_directory_id = if version >= 1 { r.uuid()? } else { Default::default() };
+        let last_offset_epoch = r.i32()?;
+        let last_offset = r.i64()?;
+        let pre_vote = if version >= 2 { r.bool()? } else { false };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition_index,
+            replica_epoch,
+            replica_id,
+            replica_directory_id,
+            voter_directory_id,
+            last_offset_epoch,
+            last_offset,
+            pre_vote,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -233,8 +218,7 @@ impl PartitionData {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 

@@ -25,28 +25,27 @@ impl Default for VoteResponse {
 }
 
 impl VoteResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.error_code = ErrorCode(r.i16()?);
-        m.topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let error_code = ErrorCode(r.i16()?);
+        let topics = r.vec(true, |r| TopicData::read(r, version))?;
+        let mut node_endpoints = Default::default();
+        let mut unknown_tags = RawTags::default();
         {
-            let mut unknown_tags = RawTags::default();
             r.tags(Some(&mut unknown_tags), |r, tag| {
                 match tag {
                     0 => {
                         if !(version >= 1) {
                             return Err(DecodeError::TagNotInVersion { tag: 0, version });
                         }
-                        m.node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
+                        node_endpoints = r.vec(true, |r| NodeEndpoint::read(r, version))?;
                     }
                     _ => return Ok(false),
                 }
                 Ok(true)
             })?;
-            m.unknown_tags = unknown_tags;
         }
-        Ok(m)
+        Ok(Self { error_code, topics, node_endpoints, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -127,25 +126,19 @@ impl Default for TopicData {
 }
 
 impl TopicData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_name = r.string(true)?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_name = r.string(true)?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.topic_name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "TopicData", version)
     }
 }
 
@@ -193,20 +186,22 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.leader_id = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.vote_granted = r.bool()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let leader_id = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let vote_granted = r.bool()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition_index,
+            error_code,
+            leader_id,
+            leader_epoch,
+            vote_granted,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -218,8 +213,7 @@ impl PartitionData {
         b[10..14].copy_from_slice(&self.leader_epoch.to_be_bytes());
         b[14..15].copy_from_slice(&[u8::from(self.vote_granted)]);
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -270,24 +264,13 @@ impl Default for NodeEndpoint {
 }
 
 impl NodeEndpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        if version >= 1 {
-            m.node_id = r.i32()?;
-        }
-        if version >= 1 {
-            m.host = r.string(true)?;
-        }
-        if version >= 1 {
-            m.port = r.u16()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let node_id = if version >= 1 { r.i32()? } else { 0 };
+        let host = if version >= 1 { r.string(true)? } else { String::new() };
+        let port = if version >= 1 { r.u16()? } else { 0 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { node_id, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -325,8 +308,7 @@ impl NodeEndpoint {
                 });
             }
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "NodeEndpoint", version)
     }
 }
 

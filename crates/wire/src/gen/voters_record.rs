@@ -19,25 +19,19 @@ impl Default for VotersRecord {
 }
 
 impl VotersRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.version = r.i16()?;
-        m.voters = r.vec(true, |r| Voter::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let its_version = r.i16()?;
+        let voters = r.vec(true, |r| Voter::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { version: its_version, voters, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i16(self.version);
         w.array(true, Some(&self.voters[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "VotersRecord", version)
     }
 }
 
@@ -83,19 +77,14 @@ impl Default for Voter {
 }
 
 impl Voter {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.voter_id = r.i32()?;
-        m.voter_directory_id = r.uuid()?;
-        m.endpoints = r.vec(true, |r| Endpoint::read(r, version))?;
-        m.k_raft_version_feature = KRaftVersionFeature::read(r, version)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let voter_id = r.i32()?;
+        let voter_directory_id = r.uuid()?;
+        let endpoints = r.vec(true, |r| Endpoint::read(r, version))?;
+        let k_raft_version_feature = KRaftVersionFeature::read(r, version)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { voter_id, voter_directory_id, endpoints, k_raft_version_feature, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -106,8 +95,7 @@ impl Voter {
         w.raw(&b);
         w.array(true, Some(&self.endpoints[..]), |w, v| v.write(w, version))?;
         self.k_raft_version_feature.write(w, version)?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Voter", version)
     }
 }
 
@@ -154,18 +142,13 @@ impl Default for Endpoint {
 }
 
 impl Endpoint {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.host = r.string(true)?;
-        m.port = r.u16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let host = r.string(true)?;
+        let port = r.u16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, host, port, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -173,8 +156,7 @@ impl Endpoint {
         w.string(true, &self.name)?;
         w.string(true, &self.host)?;
         w.u16(self.port);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "Endpoint", version)
     }
 }
 
@@ -220,17 +202,12 @@ impl Default for KRaftVersionFeature {
 }
 
 impl KRaftVersionFeature {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.min_supported_version = r.i16()?;
-        m.max_supported_version = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let min_supported_version = r.i16()?;
+        let max_supported_version = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { min_supported_version, max_supported_version, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -239,8 +216,7 @@ impl KRaftVersionFeature {
         b[0..2].copy_from_slice(&self.min_supported_version.to_be_bytes());
         b[2..4].copy_from_slice(&self.max_supported_version.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "KRaftVersionFeature", version)
     }
 }
 

@@ -23,25 +23,19 @@ impl Default for WriteShareGroupStateRequest {
 }
 
 impl WriteShareGroupStateRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.group_id = r.string(true)?;
-        m.topics = r.vec(true, |r| WriteStateData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let group_id = r.string(true)?;
+        let topics = r.vec(true, |r| WriteStateData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { group_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.group_id)?;
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WriteShareGroupStateRequest", version)
     }
 }
 
@@ -83,25 +77,19 @@ impl Default for WriteStateData {
 }
 
 impl WriteStateData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionData::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionData::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WriteStateData", version)
     }
 }
 
@@ -151,23 +139,24 @@ impl Default for PartitionData {
 }
 
 impl PartitionData {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.state_epoch = r.i32()?;
-        m.leader_epoch = r.i32()?;
-        m.start_offset = r.i64()?;
-        if version >= 1 {
-            m.delivery_complete_count = r.i32()?;
-        }
-        m.state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let state_epoch = r.i32()?;
+        let leader_epoch = r.i32()?;
+        let start_offset = r.i64()?;
+        let delivery_complete_count = if version >= 1 { r.i32()? } else { -1 };
+        let state_batches = r.vec(true, |r| StateBatch::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            partition,
+            state_epoch,
+            leader_epoch,
+            start_offset,
+            delivery_complete_count,
+            state_batches,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -189,8 +178,7 @@ impl PartitionData {
             w.raw(&b);
         }
         w.array(true, Some(&self.state_batches[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionData", version)
     }
 }
 
@@ -254,19 +242,14 @@ impl Default for StateBatch {
 }
 
 impl StateBatch {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.first_offset = r.i64()?;
-        m.last_offset = r.i64()?;
-        m.delivery_state = r.i8()?;
-        m.delivery_count = r.i16()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let first_offset = r.i64()?;
+        let last_offset = r.i64()?;
+        let delivery_state = r.i8()?;
+        let delivery_count = r.i16()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { first_offset, last_offset, delivery_state, delivery_count, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -277,8 +260,7 @@ impl StateBatch {
         b[16..17].copy_from_slice(&self.delivery_state.to_be_bytes());
         b[17..19].copy_from_slice(&self.delivery_count.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "StateBatch", version)
     }
 }
 

@@ -18,23 +18,17 @@ impl Default for WriteShareGroupStateResponse {
 }
 
 impl WriteShareGroupStateResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.results = r.vec(true, |r| WriteStateResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let results = r.vec(true, |r| WriteStateResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { results, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.results[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WriteShareGroupStateResponse", version)
     }
 }
 
@@ -72,25 +66,19 @@ impl Default for WriteStateResult {
 }
 
 impl WriteStateResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.topic_id = r.uuid()?;
-        m.partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let topic_id = r.uuid()?;
+        let partitions = r.vec(true, |r| PartitionResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.uuid(self.topic_id);
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WriteStateResult", version)
     }
 }
 
@@ -134,18 +122,13 @@ impl Default for PartitionResult {
 }
 
 impl PartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        m.error_message = r.nullable_string(true)?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -155,8 +138,7 @@ impl PartitionResult {
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "PartitionResult", version)
     }
 }
 

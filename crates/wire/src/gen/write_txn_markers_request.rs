@@ -18,23 +18,17 @@ impl Default for WriteTxnMarkersRequest {
 }
 
 impl WriteTxnMarkersRequest {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.markers = r.vec(true, |r| WritableTxnMarker::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let markers = r.vec(true, |r| WritableTxnMarker::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { markers, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.markers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WriteTxnMarkersRequest", version)
     }
 }
 
@@ -80,23 +74,24 @@ impl Default for WritableTxnMarker {
 }
 
 impl WritableTxnMarker {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.producer_id = r.i64()?;
-        m.producer_epoch = r.i16()?;
-        m.transaction_result = r.bool()?;
-        m.topics = r.vec(true, |r| WritableTxnMarkerTopic::read(r, version))?;
-        m.coordinator_epoch = r.i32()?;
-        if version >= 2 {
-            m.transaction_version = r.i8()?;
-        }
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let producer_id = r.i64()?;
+        let producer_epoch = r.i16()?;
+        let transaction_result = r.bool()?;
+        let topics = r.vec(true, |r| WritableTxnMarkerTopic::read(r, version))?;
+        let coordinator_epoch = r.i32()?;
+        let transaction_version = if version >= 2 { r.i8()? } else { 0 };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self {
+            producer_id,
+            producer_epoch,
+            transaction_result,
+            topics,
+            coordinator_epoch,
+            transaction_version,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -115,8 +110,7 @@ impl WritableTxnMarker {
         } else {
             w.i32(self.coordinator_epoch);
         }
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WritableTxnMarker", version)
     }
 }
 
@@ -176,17 +170,12 @@ impl Default for WritableTxnMarkerTopic {
 }
 
 impl WritableTxnMarkerTopic {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partition_indexes = r.vec(true, |r| r.i32())?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partition_indexes = r.vec(true, |r| r.i32())?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partition_indexes, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -196,8 +185,7 @@ impl WritableTxnMarkerTopic {
             w.i32(*v);
             Ok(())
         })?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WritableTxnMarkerTopic", version)
     }
 }
 

@@ -18,23 +18,17 @@ impl Default for WriteTxnMarkersResponse {
 }
 
 impl WriteTxnMarkersResponse {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.markers = r.vec(true, |r| WritableTxnMarkerResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let markers = r.vec(true, |r| WritableTxnMarkerResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { markers, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.array(true, Some(&self.markers[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WriteTxnMarkersResponse", version)
     }
 }
 
@@ -68,25 +62,19 @@ impl Default for WritableTxnMarkerResult {
 }
 
 impl WritableTxnMarkerResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.producer_id = r.i64()?;
-        m.topics = r.vec(true, |r| WritableTxnMarkerTopicResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let producer_id = r.i64()?;
+        let topics = r.vec(true, |r| WritableTxnMarkerTopicResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { producer_id, topics, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i64(self.producer_id);
         w.array(true, Some(&self.topics[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WritableTxnMarkerResult", version)
     }
 }
 
@@ -128,25 +116,19 @@ impl Default for WritableTxnMarkerTopicResult {
 }
 
 impl WritableTxnMarkerTopicResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.name = r.string(true)?;
-        m.partitions = r.vec(true, |r| WritableTxnMarkerPartitionResult::read(r, version))?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let name = r.string(true)?;
+        let partitions = r.vec(true, |r| WritableTxnMarkerPartitionResult::read(r, version))?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.string(true, &self.name)?;
         w.array(true, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WritableTxnMarkerTopicResult", version)
     }
 }
 
@@ -184,17 +166,12 @@ impl Default for WritableTxnMarkerPartitionResult {
 }
 
 impl WritableTxnMarkerPartitionResult {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.partition_index = r.i32()?;
-        m.error_code = ErrorCode(r.i16()?);
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let partition_index = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { partition_index, error_code, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -203,8 +180,7 @@ impl WritableTxnMarkerPartitionResult {
         b[0..4].copy_from_slice(&self.partition_index.to_be_bytes());
         b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
         w.raw(&b);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "WritableTxnMarkerPartitionResult", version)
     }
 }
 

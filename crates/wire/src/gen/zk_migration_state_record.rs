@@ -18,23 +18,17 @@ impl Default for ZkMigrationStateRecord {
 }
 
 impl ZkMigrationStateRecord {
-    #[allow(unused_variables, clippy::field_reassign_with_default)]
+    #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
-        let mut m = Self::default();
-        m.zk_migration_state = r.i8()?;
-        {
-            let mut unknown_tags = RawTags::default();
-            r.tags(Some(&mut unknown_tags), |_, _| Ok(false))?;
-            m.unknown_tags = unknown_tags;
-        }
-        Ok(m)
+        let zk_migration_state = r.i8()?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { zk_migration_state, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         w.i8(self.zk_migration_state);
-        w.raw_tags(&self.unknown_tags)?;
-        Ok(())
+        w.unknown_tags(true, &self.unknown_tags, "ZkMigrationStateRecord", version)
     }
 }
 
