@@ -1,5 +1,6 @@
 """confluent-kafka (librdkafka): every codec, groups with rebalances, commits, admin basics."""
 
+import logging
 import threading
 import time
 
@@ -118,6 +119,73 @@ def too_large(c):
     producer.flush(30)
     same("error", KafkaError.MSG_SIZE_TOO_LARGE, failures[0].code())
     c.line(failures[0].name())
+
+
+class Heard(logging.Handler):
+    """What a consumer's log says of its heartbeats: how many were sent, and how many are answered."""
+
+    def __init__(self):
+        super().__init__()
+        self.sent = self.answered = 0
+
+    def emit(self, record):
+        text = record.getMessage()
+        self.sent += "ConsumerGroupHeartbeat of member id" in text
+        self.answered += "ConsumerGroupHeartbeat response received" in text
+
+
+@case
+def join_of_the_consumer_protocol(c):
+    """A member that joins is told once, with all of its partitions (KIP-848). It acknowledges no empty assignment, so the
+    next it would hear is with its second heartbeat."""
+    t = topic(c, "t", 2)
+    owned, at_first = {}, {}
+
+    def member(name):
+        heard = Heard()
+        logger = logging.Logger(name, logging.DEBUG)
+        logger.addHandler(heard)
+        settings = {
+            "bootstrap.servers": c.bootstrap, "group.id": c.name("g"), "group.protocol": "consumer", "debug": "cgrp",
+        }
+        consumer = Consumer(settings, logger=logger)
+        owned[name] = set()
+
+        def assigned(_, partitions):
+            at_first.setdefault(name, heard.answered)
+            owned[name] |= {p.partition for p in partitions}
+
+        def revoked(_, partitions):
+            owned[name] -= {p.partition for p in partitions}
+
+        consumer.subscribe([t], on_assign=assigned, on_revoke=revoked)
+        return consumer, heard
+
+    first, heard = member("first")
+    eventually("the first has all", 30, lambda: first.poll(0.05) is None and len(owned["first"]) == 2)
+    if c.target == "thalweg":
+        # It is told at once to give a partition up if its heartbeat is held.
+        looks = []
+
+        def is_held():
+            first.poll(0.05)
+            looks.append(heard.sent > heard.answered)
+            return len(looks) > 10 and all(looks[-10:])
+
+        eventually("a heartbeat is held", 30, is_held)
+    second, _ = member("second")
+
+    def has_one():
+        first.poll(0.01)
+        second.poll(0.01)
+        return [len(owned[name]) for name in ("first", "second")] == [1, 1]
+
+    eventually("each has one", 30, has_one)
+    if c.target == "thalweg":
+        same("heartbeats of the second until it has a partition", 1, at_first["second"])
+    c.line(f"{len(owned['first'])} and {len(owned['second'])}")
+    second.close()
+    first.close()
 
 
 @cases_for("group", ["range", "roundrobin", "cooperative-sticky", "consumer"])

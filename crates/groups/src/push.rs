@@ -16,6 +16,12 @@
 //! from being held: it goes out when the hold ends. Members whose partitions stay would else be asked, one after
 //! the other, in every rebalance, and not be held again before their next heartbeat is due.
 //!
+//! So is the first heartbeat of a member of the consumer protocol, as long as others have what it is to get: its answer
+//! would be an empty assignment, and what becomes free a moment later would stand still until the member's next
+//! heartbeat. The answer is the one that the coordinator would give when the partitions are free. A client that sends
+//! nothing after an empty assignment (librdkafka) is answered with the whole of its target, if that is free in time.
+//! One that acknowledges it at once (Java's) may be answered with a part: what it sends then is held.
+//!
 //! A member's session begins anew when its heartbeat comes, and when that is handled once more, so one that
 //! dies with its connection open counts as alive for longer, by the time its heartbeat was held at most.
 //!
@@ -75,6 +81,10 @@ pub enum Due {
 #[derive(Default)]
 pub struct HeldHeartbeat {
     holds_acknowledgements: bool,
+    /// It is its member's first one: it joins.
+    joins: bool,
+    /// A part of what its member waits for does not end the hold.
+    waits_for_all: bool,
     /// The ids of the group and of the member, of one that has been held.
     names: OnceLock<(Arc<str>, Arc<str>)>,
     state: Mutex<State>,
@@ -85,6 +95,8 @@ struct State {
     limits: Option<HoldLimits>,
     /// The member's epoch when it was held, and that of the group's target assignment now.
     epochs: Option<(i32, Arc<AtomicI32>)>,
+    /// Others have what its member is to get.
+    awaits: bool,
     is_released: bool,
     /// It is to be released soon.
     is_due: bool,
@@ -114,8 +126,24 @@ impl HeldHeartbeat {
         HeldHeartbeat { holds_acknowledgements: true, ..HeldHeartbeat::default() }
     }
 
+    /// The first heartbeat of a member: it may be held although it is answered with an assignment, as long as that is
+    /// not the whole of what the member is to get, or has nothing in it: a client may go on with a part, if what it
+    /// sends then can be held (`waits_for_all`).
+    #[must_use]
+    pub fn of_newcomer(self, waits_for_all: bool) -> HeldHeartbeat {
+        HeldHeartbeat { joins: true, waits_for_all, ..self }
+    }
+
     pub(crate) fn holds_acknowledgements(&self) -> bool {
         self.holds_acknowledgements
+    }
+
+    pub(crate) fn joins(&self) -> bool {
+        self.joins
+    }
+
+    pub(crate) fn waits_for_all(&self) -> bool {
+        self.waits_for_all
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -133,6 +161,7 @@ impl HeldHeartbeat {
         let mut state = self.state();
         state.limits = None;
         state.epochs = None;
+        state.awaits = false;
         state.is_released = false;
         state.is_due = false;
     }
@@ -147,6 +176,11 @@ impl HeldHeartbeat {
     /// Whether there is something to say to the member that others may add to in a moment.
     pub fn is_due(&self) -> bool {
         self.state().is_due
+    }
+
+    /// Whether its member waits for partitions that others have. It is to send the next one soon then.
+    pub fn awaits(&self) -> bool {
+        self.state().awaits
     }
 
     /// For how long the heartbeat may be held; `None` if it is to be answered now.
@@ -201,11 +235,13 @@ impl HeldHeartbeat {
         &self,
         (group, member): (&Arc<str>, &Arc<str>),
         limits: HoldLimits,
+        awaits: bool,
         epochs: Option<(i32, Arc<AtomicI32>)>,
     ) {
         self.names.get_or_init(|| (group.clone(), member.clone()));
         let mut state = self.state();
         state.limits = Some(limits);
+        state.awaits = awaits;
         state.epochs = epochs;
     }
 
@@ -216,7 +252,16 @@ impl HeldHeartbeat {
 
     /// Has it released soon, if nothing else does that before.
     fn release_soon(&self) {
-        self.change(|state| !std::mem::replace(&mut state.is_due, true));
+        if !self.waits_for_all {
+            self.change(|state| !std::mem::replace(&mut state.is_due, true));
+        }
+    }
+
+    /// The member is not in the log yet, so it is not known what it waits for. When it is, the heartbeat is to be handled
+    /// once more.
+    pub(crate) fn hold_until_written(&self, names: (&Arc<str>, &Arc<str>), limits: HoldLimits) {
+        self.hold(names, limits, false, None);
+        self.release();
     }
 
     /// Wakes whoever waits if `change` says so; says so, too.
@@ -327,7 +372,7 @@ impl HeldHeartbeats {
             here.epoch.store(target, Ordering::Relaxed);
             (member, here.epoch.clone())
         });
-        held.heartbeat.hold((group, member), limits, epochs);
+        held.heartbeat.hold((group, member), limits, !held.awaits.is_empty(), epochs);
         here.members.insert(member.clone(), held);
     }
 
@@ -359,6 +404,16 @@ impl HeldHeartbeats {
         let hosted = here.members.iter().filter(|(_, held)| held.is_hosted);
         let hosted: Vec<Arc<str>> = hosted.map(|(member, _)| member.clone()).collect();
         for member in hosted {
+            here.release(&member);
+        }
+    }
+
+    /// Something concerns the members of a group whose first heartbeats are held.
+    pub(crate) fn release_newcomers(&mut self, group: &str) {
+        let Some(here) = self.groups.get_mut(group) else { return };
+        let newcomers = here.members.iter().filter(|(_, held)| held.heartbeat.joins());
+        let newcomers: Vec<Arc<str>> = newcomers.map(|(member, _)| member.clone()).collect();
+        for member in newcomers {
             here.release(&member);
         }
     }

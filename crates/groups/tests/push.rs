@@ -1,6 +1,7 @@
 //! Heartbeats that are held until there is something to say: who is released by what, and that nobody is
 //! left waiting who has something to hear.
 
+mod joins;
 mod newcomers;
 
 use std::collections::{BTreeMap, BTreeSet};

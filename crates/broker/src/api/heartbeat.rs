@@ -6,6 +6,12 @@
 //! heartbeat held. It leaves at once when there is something to say, and when another request comes on the
 //! connection; at the latest when the next heartbeat is due, and well before the session ends.
 //!
+//! The first heartbeat of a member of the consumer protocol is kept back while its answer would not be the whole of
+//! what the member is to get. How long depends on what its client does with the empty assignment that it would get:
+//! librdkafka's sends nothing before the next heartbeat is due, so it is kept back until then; Java's acknowledges it
+//! at once, and waits for the first answer in a loop that takes a core, so [`FIRST_MAX`] is all. A client that is not
+//! known may be like either. The first request does not tell them apart: both fill the same fields.
+//!
 //! The SyncGroup of a member that owns nothing yet, and waits for what others have not given up, is kept back in the
 //! same way. Every client waits for that, as at a barrier; it is done for the same ones.
 //!
@@ -15,7 +21,7 @@
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -50,6 +56,14 @@ const HOLD_MAX: Duration = Duration::from_secs(10);
 /// owners were told at the same time. A partition stands still for that long if they take longer.
 const SOON: Duration = Duration::from_millis(25);
 
+/// For how long the first heartbeat is held of a client that waits for its answer in a loop, or may. So is that of a
+/// static member: one whose connection closes in the hold cannot join again under its instance id.
+const FIRST_MAX: Duration = Duration::from_millis(100);
+
+/// How long before the next heartbeat is due that of any other client is answered. A partition that becomes free then
+/// waits for that. A client that knows the interval from before may give its request up when the next one is due.
+const FIRST_MARGIN: Duration = Duration::from_millis(200);
+
 /// Shortest interval after which a member is asked for its next heartbeat, in milliseconds.
 const EXPEDITED_MS_MIN: i32 = 100;
 
@@ -57,6 +71,11 @@ const EXPEDITED_MS_MIN: i32 = 100;
 /// one expedited. One whose member has something to hear at every heartbeat, or whose client sends something else
 /// all the time, would be asked all the time.
 const UNHELD_MAX: u32 = 4;
+
+/// So many heartbeats in a row of a member that waits for partitions of others are answered with a short interval, where
+/// that makes its client wait for the answer in a loop if it is held for longer. After so many the partitions are not
+/// about to be given up.
+const WAITED_MAX: u32 = 50;
 
 /// What was held for less counts as answered at once.
 const HELD_MIN: Duration = Duration::from_millis(EXPEDITED_MS_MIN as u64);
@@ -77,6 +96,8 @@ enum Client {
     /// One is in flight at a time, whose request times out, as if the coordinator were gone, after the interval
     /// that the last answer said, or one second if that is longer.
     TimesOutAfterInterval,
+    /// It is not known what the client does. No heartbeat of it is held but the first of the consumer protocol.
+    Unknown,
 }
 
 impl Client {
@@ -104,7 +125,7 @@ struct Known {
 }
 
 /// What `held_heartbeats.py` has found out of each, with the oldest release that it was run with.
-static KNOWN: [Known; 5] = [
+static KNOWN: [Known; 6] = [
     Known {
         software: "apache-kafka-java",
         classic: ((2, 8), Client::Pipelined),
@@ -124,6 +145,12 @@ static KNOWN: [Known; 5] = [
         classic: ((0, 0), Client::Pipelined),
         consumer: ((0, 0), Client::WaitsAtInterval),
     },
+    // As librdkafka's: it acknowledges no empty assignment.
+    Known {
+        software: "thalweg-bench-librdkafka",
+        classic: ((0, 0), Client::OneInFlight),
+        consumer: ((0, 0), Client::TimesOutAfterInterval),
+    },
 ];
 
 const LIBRDKAFKA: Known = Known {
@@ -131,6 +158,9 @@ const LIBRDKAFKA: Known = Known {
     classic: ((2, 0), Client::OneInFlight),
     consumer: ((2, 12), Client::TimesOutAfterInterval),
 };
+
+/// The epoch that a member of the consumer protocol joins with.
+const JOIN_EPOCH: i32 = 0;
 
 /// How versions of the Java client end that bear the numbers of the Confluent Platform, 7.9.0-ccs for 3.9.0.
 const PLATFORM: &str = "-ccs";
@@ -184,6 +214,8 @@ struct LastHeartbeat {
     held_ms: AtomicU64,
     /// The interval that the answer said, in milliseconds; 0 if there was none.
     interval_ms: AtomicI32,
+    /// How many in a row were answered while their member waited for partitions, and have the next one expedited.
+    waited: AtomicU32,
 }
 
 impl Heartbeats {
@@ -205,20 +237,29 @@ impl Heartbeats {
 
     /// How a request that has just come may be held; `None` if it may not.
     fn arrived<R: Holdable>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
-        let client = Client::of(self.software.as_ref()?, R::API_KEY)?;
+        let joins = request.joins();
+        let known = self.software.as_ref().and_then(|software| Client::of(software, R::API_KEY));
+        let client = known.or(joins.then_some(Client::Unknown))?;
         if self.carries_records || !broker.groups.holds_heartbeats(request.group()) {
             return None;
         }
         if R::API_KEY == ApiKey::SYNC_GROUP {
             // It says nothing about when heartbeats come.
-            return Some(Hold { client, measured: None, last: Arc::default(), unheld: 0 });
+            return Some(Hold::of(client));
         }
         let now = Instant::now();
         let last = self.last.get_or_insert_default();
         let held = Duration::from_millis(last.held_ms.swap(0, Ordering::Relaxed));
         let measured = self.interval.arrived(now, held);
         self.unheld = if held < HELD_MIN { self.unheld.saturating_add(1) } else { 0 };
-        Some(Hold { client, measured, last: Arc::clone(last), unheld: self.unheld })
+        Some(Hold {
+            joins,
+            is_static: request.is_static(),
+            measured,
+            last: Arc::clone(last),
+            unheld: self.unheld,
+            ..Hold::of(client)
+        })
     }
 }
 
@@ -249,6 +290,10 @@ impl Interval {
 /// How a heartbeat may be held.
 struct Hold {
     client: Client,
+    /// It is the first one of its member.
+    joins: bool,
+    /// Its member has an instance id.
+    is_static: bool,
     measured: Option<Duration>,
     last: Arc<LastHeartbeat>,
     /// How many in a row were answered at once, or soon, before.
@@ -256,6 +301,18 @@ struct Hold {
 }
 
 impl Hold {
+    /// Of a client that nothing more is known of.
+    fn of(client: Client) -> Hold {
+        Hold {
+            client,
+            joins: false,
+            is_static: false,
+            measured: None,
+            last: Arc::default(),
+            unheld: 0,
+        }
+    }
+
     /// The heartbeat has been answered.
     fn answered<R: Holdable>(&self, response: &R::Response) {
         self.last.interval_ms.store(R::interval_ms(response).unwrap_or(0), Ordering::Relaxed);
@@ -265,6 +322,13 @@ impl Hold {
     fn longest(&self, limits: HoldLimits) -> Duration {
         let ms = |ms: i32| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
         let interval = match (limits.interval_ms, self.measured, self.client) {
+            // The client may know no interval yet, or one from before.
+            (Some(now), ..) if self.joins => match self.client {
+                Client::AdoptsInterval | Client::TimesOutAfterInterval if !self.is_static => {
+                    ms(now).saturating_sub(FIRST_MARGIN.min(ms(now) / 10))
+                }
+                _ => FIRST_MAX.min(ms(now)),
+            },
             // The interval may have been raised since the client was told.
             (Some(now), _, Client::TimesOutAfterInterval) => {
                 ms(now.min(self.last.interval_ms.load(Ordering::Relaxed))) * 9 / 10
@@ -281,7 +345,9 @@ impl Hold {
         };
         let part = match self.client {
             Client::Pipelined | Client::AdoptsInterval | Client::WaitsAtInterval => SESSION_PART,
-            Client::OneInFlight | Client::TimesOutAfterInterval => SESSION_PART_FROM_ANSWER,
+            Client::OneInFlight | Client::TimesOutAfterInterval | Client::Unknown => {
+                SESSION_PART_FROM_ANSWER
+            }
         };
         let longest = limits.longest_ms.map_or(HOLD_MAX, |ms| Duration::from_millis(ms.into()));
         interval.min(ms(limits.session_timeout_ms) / part).min(longest).min(HOLD_MAX)
@@ -296,8 +362,9 @@ pub(super) trait Holdable: Request<Response: Message + Send> + Send + 'static {
 
     fn group(&self) -> &str;
     fn again(&self) -> Self::Again;
-    /// The same request, without what the coordinator has taken note of when it has handled it once.
-    fn repeat(again: &Self::Again, group: &str, member: &str) -> Self;
+    /// The same request, without what the coordinator has taken note of when it has handled it once, and with what the
+    /// member would know if it had got the last answer.
+    fn repeat(again: &Self::Again, group: &str, member: &str, last: &Self::Response) -> Self;
     fn into_request(self) -> GroupRequest;
     fn response(response: GroupResponse) -> Option<Self::Response>;
     fn error(code: ErrorCode) -> Self::Response;
@@ -305,8 +372,24 @@ pub(super) trait Holdable: Request<Response: Message + Send> + Send + 'static {
     /// The interval after which the next one is sent, where the coordinator says it, in milliseconds.
     fn interval_ms(response: &Self::Response) -> Option<i32>;
     /// Asks for the next heartbeat soon, where the protocol has the coordinator say when.
-    fn expedite_next(response: &mut Self::Response);
+    fn expedite_next(response: &mut Self::Response, to_ms: fn(i32) -> i32);
     fn is_served(context: &Context) -> bool;
+
+    /// Whether it is the first heartbeat of a member of the consumer protocol.
+    fn joins(&self) -> bool {
+        false
+    }
+
+    /// Whether its member has an instance id, where that matters to how it is held.
+    fn is_static(&self) -> bool {
+        false
+    }
+
+    /// The answer to a first heartbeat that is handled once more: what was there to say the last time, and has not been
+    /// said, is said.
+    fn follow(response: Self::Response, _last: Self::Response) -> Self::Response {
+        response
+    }
 }
 
 /// What all say in the same way.
@@ -347,7 +430,12 @@ impl Holdable for HeartbeatRequest {
         (self.generation_id, self.group_instance_id.as_deref().map(Box::from))
     }
 
-    fn repeat((generation_id, instance_id): &Self::Again, group: &str, member: &str) -> Self {
+    fn repeat(
+        (generation_id, instance_id): &Self::Again,
+        group: &str,
+        member: &str,
+        _: &HeartbeatResponse,
+    ) -> Self {
         HeartbeatRequest {
             group_id: group.to_owned(),
             generation_id: *generation_id,
@@ -365,7 +453,7 @@ impl Holdable for HeartbeatRequest {
         None
     }
 
-    fn expedite_next(_: &mut HeartbeatResponse) {}
+    fn expedite_next(_: &mut HeartbeatResponse, _: fn(i32) -> i32) {}
 }
 
 impl Holdable for SyncGroupRequest {
@@ -386,7 +474,7 @@ impl Holdable for SyncGroupRequest {
         })
     }
 
-    fn repeat(again: &Self::Again, _: &str, _: &str) -> Self {
+    fn repeat(again: &Self::Again, _: &str, _: &str, _: &SyncGroupResponse) -> Self {
         SyncGroupRequest::clone(again)
     }
 
@@ -398,7 +486,7 @@ impl Holdable for SyncGroupRequest {
         None
     }
 
-    fn expedite_next(_: &mut SyncGroupResponse) {}
+    fn expedite_next(_: &mut SyncGroupResponse, _: fn(i32) -> i32) {}
 }
 
 impl Holdable for ConsumerGroupHeartbeatRequest {
@@ -411,14 +499,47 @@ impl Holdable for ConsumerGroupHeartbeatRequest {
         (self.member_epoch, self.instance_id.as_deref().map(Box::from))
     }
 
-    fn repeat((member_epoch, instance_id): &Self::Again, group: &str, member: &str) -> Self {
+    /// A member that joins has joined by then. It has been told of no partition, so it owns none.
+    fn repeat(
+        (member_epoch, instance_id): &Self::Again,
+        group: &str,
+        member: &str,
+        last: &ConsumerGroupHeartbeatResponse,
+    ) -> Self {
+        let joins = *member_epoch == JOIN_EPOCH;
         ConsumerGroupHeartbeatRequest {
             group_id: group.to_owned(),
             member_id: member.to_owned(),
-            member_epoch: *member_epoch,
+            member_epoch: if joins { last.member_epoch } else { *member_epoch },
             instance_id: instance_id.as_deref().map(str::to_owned),
             rebalance_timeout_ms: -1,
+            topic_partitions: joins.then(Vec::new),
             ..Default::default()
+        }
+    }
+
+    fn joins(&self) -> bool {
+        self.member_epoch == JOIN_EPOCH
+    }
+
+    fn is_static(&self) -> bool {
+        self.instance_id.is_some()
+    }
+
+    fn follow(
+        response: ConsumerGroupHeartbeatResponse,
+        last: ConsumerGroupHeartbeatResponse,
+    ) -> ConsumerGroupHeartbeatResponse {
+        match response.error_code {
+            ErrorCode::NONE => ConsumerGroupHeartbeatResponse {
+                assignment: response.assignment.or(last.assignment),
+                ..response
+            },
+            // Its member has joined, and is the next coordinator's, too.
+            ErrorCode::NOT_COORDINATOR
+            | ErrorCode::COORDINATOR_NOT_AVAILABLE
+            | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => last,
+            _ => response,
         }
     }
 
@@ -430,8 +551,8 @@ impl Holdable for ConsumerGroupHeartbeatRequest {
         Some(response.heartbeat_interval_ms)
     }
 
-    fn expedite_next(response: &mut ConsumerGroupHeartbeatResponse) {
-        response.heartbeat_interval_ms = expedited_ms(response.heartbeat_interval_ms);
+    fn expedite_next(response: &mut ConsumerGroupHeartbeatResponse, to_ms: fn(i32) -> i32) {
+        response.heartbeat_interval_ms = to_ms(response.heartbeat_interval_ms);
     }
 }
 
@@ -439,6 +560,11 @@ impl Holdable for ConsumerGroupHeartbeatRequest {
 /// small part of the interval, so that members that commit are held most of the time.
 fn expedited_ms(interval_ms: i32) -> i32 {
     interval_ms.min(EXPEDITED_MS_MIN.max(interval_ms / 20))
+}
+
+/// The same for a member that waits for partitions.
+fn shortest_ms(interval_ms: i32) -> i32 {
+    interval_ms.min(EXPEDITED_MS_MIN)
 }
 
 /// Handles a request that may be held. The answer to most is there at once, and takes no memory of its own. What
@@ -468,9 +594,13 @@ pub(super) fn handle<R: Holdable>(
         };
     };
     // From here on: the shard may hold a heartbeat whose answer waits for the log.
-    let heartbeat = Arc::new(match hold.client {
+    let heartbeat = match hold.client {
         Client::AdoptsInterval | Client::WaitsAtInterval => HeldHeartbeat::with_acknowledgements(),
         _ => HeldHeartbeat::default(),
+    };
+    let heartbeat = Arc::new(match hold.joins {
+        true => heartbeat.of_newcomer(hold.client != Client::AdoptsInterval),
+        false => heartbeat,
     });
     let mut held = HeldRequest::<R> {
         response: R::error(ErrorCode::NONE),
@@ -561,11 +691,23 @@ impl Drop for Counted<'_> {
 /// Asks for the next heartbeat soon in an answer that is not kept back any longer: until it comes there is none
 /// to hold, and what the member waits for may happen any moment. A client that has been asked so before, and was
 /// held, sends it at once: an interval that is the one it knows begins with what it has sent, not anew.
-fn expedite<R: Holdable>(hold: &Hold, held: Duration, response: &mut R::Response) {
-    let may_expedite =
-        hold.client == Client::AdoptsInterval && (hold.unheld <= UNHELD_MAX || held >= HELD_MIN);
-    if may_expedite && R::is_ok(response) {
-        R::expedite_next(response);
+///
+/// One that waits at its interval is asked only while its member waits for partitions: its heartbeats are held for no
+/// longer than the short interval then. What it sends for a part that it has got, OffsetFetch as a rule, ends a hold.
+fn expedite<R: Holdable>(hold: &Hold, awaits: bool, held: Duration, response: &mut R::Response) {
+    let is_waiting = awaits && hold.last.waited.fetch_add(1, Ordering::Relaxed) < WAITED_MAX;
+    let to_ms: Option<fn(i32) -> i32> = match hold.client {
+        Client::AdoptsInterval => {
+            (hold.unheld <= UNHELD_MAX || held >= HELD_MIN).then_some(expedited_ms)
+        }
+        Client::WaitsAtInterval => is_waiting.then_some(shortest_ms),
+        _ => None,
+    };
+    if !awaits {
+        hold.last.waited.store(0, Ordering::Relaxed);
+    }
+    if let Some(to_ms) = to_ms.filter(|_| R::is_ok(response)) {
+        R::expedite_next(response, to_ms);
     }
 }
 
@@ -590,7 +732,7 @@ impl<R: Holdable> HeldRequest<R> {
 
     /// It is not held, however long the log took.
     fn answer_at_once(&mut self) {
-        expedite::<R>(&self.hold, Duration::ZERO, &mut self.response);
+        expedite::<R>(&self.hold, false, Duration::ZERO, &mut self.response);
         self.hold.answered::<R>(&self.response);
     }
 
@@ -642,6 +784,9 @@ impl<R: Holdable> HeldRequest<R> {
                     continue;
                 }
                 broker.metrics.heartbeats_pushed.add(1);
+            } else if self.hold.joins {
+                // It is answered with what is free by now.
+                self.ask_again(false).await;
             } else if heartbeat.is_due() {
                 // As one that may wait: a SyncGroup is told to join again for what is free.
                 heartbeat.reset();
@@ -652,7 +797,8 @@ impl<R: Holdable> HeldRequest<R> {
             break;
         }
         let held = self.begun.elapsed();
-        expedite::<R>(&self.hold, held, &mut self.response);
+        let awaits = !self.hold.joins && self.end.heartbeat.awaits();
+        expedite::<R>(&self.hold, awaits, held, &mut self.response);
         let held_ms = u64::try_from(held.as_millis()).unwrap_or(u64::MAX);
         self.hold.last.held_ms.store(held_ms, Ordering::Relaxed);
     }
@@ -666,9 +812,15 @@ impl<R: Holdable> HeldRequest<R> {
                 self.response = R::error(ErrorCode::UNKNOWN_SERVER_ERROR);
                 return;
             };
-            let request = R::repeat(&self.again, group, member);
+            let request = R::repeat(&self.again, group, member, &self.response);
             let submitted = submit(&self.context, request, may_hold.then_some(heartbeat));
-            self.response = response_of::<R>(&self.context, submitted.wait().await);
+            let response = response_of::<R>(&self.context, submitted.wait().await);
+            self.response = if self.hold.joins {
+                let last = std::mem::replace(&mut self.response, R::error(ErrorCode::NONE));
+                R::follow(response, last)
+            } else {
+                response
+            };
         })
     }
 }
@@ -681,7 +833,7 @@ mod tests {
 
     fn hold(client: Client, measured: Option<Duration>) -> Hold {
         let last = LastHeartbeat { interval_ms: 5000.into(), ..Default::default() };
-        Hold { client, measured, last: Arc::new(last), unheld: 0 }
+        Hold { measured, last: Arc::new(last), ..Hold::of(client) }
     }
 
     /// What is measured of a client that sends every 3 s, counted from its last heartbeat or from the
@@ -745,6 +897,28 @@ mod tests {
         assert_eq!(longest(Client::TimesOutAfterInterval, Some(5000), None, 6_000), 2 * SECOND);
         assert_eq!(longest(Client::OneInFlight, None, None, 45_000), Duration::ZERO);
         assert_eq!(longest(Client::OneInFlight, Some(-1), None, -1), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_first_heartbeat_is_held_as_its_client_stands_it() {
+        let longest = |client, is_static| {
+            let hold = Hold { joins: true, is_static, last: Arc::default(), ..hold(client, None) };
+            let limits = HoldLimits {
+                interval_ms: Some(5000),
+                session_timeout_ms: 45_000,
+                longest_ms: None,
+            };
+            hold.longest(limits)
+        };
+        for (client, dynamic) in [
+            (Client::WaitsAtInterval, FIRST_MAX),
+            (Client::Unknown, FIRST_MAX),
+            (Client::AdoptsInterval, 5 * SECOND - FIRST_MARGIN),
+            (Client::TimesOutAfterInterval, 5 * SECOND - FIRST_MARGIN),
+        ] {
+            assert_eq!(longest(client, false), dynamic, "{client:?}");
+            assert_eq!(longest(client, true), FIRST_MAX, "{client:?}");
+        }
     }
 
     #[test]

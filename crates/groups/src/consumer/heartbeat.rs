@@ -117,13 +117,21 @@ fn response_assignment(assigned: &OwnedPartitions) -> Assignment {
     }
 }
 
+/// What a heartbeat came to.
+pub(crate) struct Heard {
+    pub(crate) response: ConsumerGroupHeartbeatResponse,
+    /// The answer is not the whole of what the member is to get: others have not given it up, or it is still to be
+    /// computed.
+    pub(crate) has_less: bool,
+}
+
 impl Step<'_, '_> {
     /// Handles a heartbeat.
     pub(crate) fn heartbeat(
         &mut self,
         context: &RequestContext,
         request: &ConsumerGroupHeartbeatRequest,
-    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+    ) -> Result<Heard, Refused> {
         let joins = request.member_epoch == 0;
         self.refuse_if_full(&request.member_id)?;
         let member_id = match request.member_id.as_str() {
@@ -160,6 +168,7 @@ impl Step<'_, '_> {
         let bump = renamed || replaces || regex == RegexUpdate::ChangedAndResolved;
         let subscription = self.subscription(bump, &member, &updated);
         let (epoch, target) = self.update_target(&subscription, &member, &updated);
+        let group_epoch = subscription.group_epoch;
         let changed = renamed || regex != RegexUpdate::None;
         let interval = self.cx.config.of_group(self.id);
         // What may be held, hears of a new epoch when the hold ends (see `push`).
@@ -179,13 +188,18 @@ impl Step<'_, '_> {
                 || request.subscribed_topic_regex.is_some())
             && owned.is_some();
         let tells = joins || is_full || member.assigned != updated.assigned;
-        Ok(ConsumerGroupHeartbeatResponse {
+        let is_resolving = updated.metadata.regex().is_some() && self.live().resolving.is_some();
+        let has_less = is_resolving
+            || epoch < group_epoch
+            || updated.state == MemberState::UnreleasedPartitions;
+        let response = ConsumerGroupHeartbeatResponse {
             member_id: Some(updated.id.to_string()),
             member_epoch: updated.epoch,
             heartbeat_interval_ms: interval.heartbeat_interval_ms,
             assignment: tells.then(|| response_assignment(&updated.assigned)),
             ..Default::default()
-        })
+        };
+        Ok(Heard { response, has_less })
     }
 
     /// The group's epoch and kind of subscription, looked up again if `bump` or the time says so.

@@ -43,7 +43,7 @@ pub(crate) use classic_members::{Joined, classic_metadata, subscription_of};
 pub(crate) use commit::{CommitCheck, check_fetch};
 pub(crate) use describe::{describe_unknown, list};
 pub(crate) use fence::{RETRY_MS, not_a_consumer_group};
-pub(crate) use heartbeat::{heartbeat_error, precheck_heartbeat};
+pub(crate) use heartbeat::{Heard, heartbeat_error, precheck_heartbeat};
 pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
 pub(crate) use migrate::{
     Downgrade, UNKNOWN_TOPIC, assigned_bytes, may_upgrade, read_assignment, upgraded,

@@ -4,17 +4,17 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use thalweg_coordinator::{Now, Reply, Token};
+use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, HeartbeatRequest, HeartbeatResponse, JoinGroupRequest,
     LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest,
 };
-use thalweg_wire::{ErrorCode, messages::ConsumerGroupHeartbeatResponse};
 
 use super::{GroupShard, GroupTimer, Out, Then};
 use crate::classic::ClassicGroupState;
 use crate::consumer::{
-    ConsumerGroup, Downgrade, Joined, Refused, Reverted, Step, describe_unknown, heartbeat_error,
-    may_upgrade, not_a_consumer_group, upgraded,
+    ConsumerGroup, Downgrade, Heard, Joined, Refused, Reverted, Step, describe_unknown,
+    heartbeat_error, may_upgrade, not_a_consumer_group, upgraded,
 };
 use crate::hosted::Entry;
 use crate::logged::GroupEntry;
@@ -131,8 +131,13 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> GroupResponse {
-        let response = self.try_consumer_heartbeat(context, request, now, out);
-        GroupResponse::ConsumerGroupHeartbeat(response.unwrap_or_else(heartbeat_error))
+        let heard = self.try_consumer_heartbeat(context, request, now, out);
+        let heard = heard.unwrap_or_else(|refused| Heard {
+            response: heartbeat_error(refused),
+            has_less: false,
+        });
+        self.hold_consumer(context, request, &heard, now, out);
+        GroupResponse::ConsumerGroupHeartbeat(heard.response)
     }
 
     fn try_consumer_heartbeat(
@@ -141,18 +146,21 @@ impl GroupShard {
         request: &ConsumerGroupHeartbeatRequest,
         now: Now,
         out: &mut Out,
-    ) -> Result<ConsumerGroupHeartbeatResponse, Refused> {
+    ) -> Result<Heard, Refused> {
         let group_id = request.group_id.as_str();
         if LEAVING.contains(&request.member_epoch) {
             self.rebalances.reason("left the group");
-            let left = self.with_consumer_group(group_id, now, out, |step| step.leave(request));
+            let left = self.with_consumer_group(group_id, now, out, |step| {
+                let (response, downgrade) = step.leave(request)?;
+                Ok((Heard { response, has_less: false }, downgrade))
+            });
             return left.unwrap_or_else(|| Err(self.no_consumer_group(group_id)));
         }
         let known = self.with_consumer_group(group_id, now, out, |step| {
             if step.is_hosted() {
                 may_upgrade(step.id, step.cx.config)?;
             }
-            step.heartbeat(context, request).map(|response| (response, None))
+            step.heartbeat(context, request).map(|heard| (heard, None))
         });
         if let Some(known) = known {
             return known;
@@ -160,9 +168,8 @@ impl GroupShard {
         if request.member_epoch != 0 {
             return Err(self.no_consumer_group(group_id));
         }
-        let join = |step: &mut Step<'_, '_>| {
-            step.heartbeat(context, request).map(|response| (response, None))
-        };
+        let join =
+            |step: &mut Step<'_, '_>| step.heartbeat(context, request).map(|heard| (heard, None));
         let Some(classic) = self.live.get(group_id) else {
             let blank = ConsumerGroup::default();
             return self.with_new_consumer_group(
@@ -185,11 +192,11 @@ impl GroupShard {
         let (group, records) = upgraded(classic, max_size, None, &mut cx!(self, now, out))?;
         self.rebalances.converts(classic);
         start_classic_sessions(&id, &group, out);
-        let response = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
+        let heard = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
         if let Some(classic) = self.live.get_mut(&id) {
             classic.interrupt(out);
         }
-        Ok(response)
+        Ok(heard)
     }
 
     /// Why a request for a consumer group is refused when there is none.

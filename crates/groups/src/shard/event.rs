@@ -186,6 +186,8 @@ impl GroupShard {
                     step.regexes_resolved(done);
                     Ok(((), None))
                 });
+                // An expression that stands for nothing has nothing to bring to its member.
+                self.held.release_newcomers(&group);
             }
         }
     }

@@ -8,7 +8,7 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest, Sy
 
 use super::{GroupShard, Out};
 use crate::classic::ClassicGroupState;
-use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, MemberState};
+use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, Heard, MemberState};
 use crate::hosted::{is_hosted, is_server_mode};
 use crate::push::{HeldHeartbeat, HeldMember, HoldLimits};
 use crate::{GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};
@@ -129,33 +129,38 @@ impl GroupShard {
     }
 
     /// Holds the answer to a heartbeat of a member of the consumer protocol if it says nothing, and the
-    /// member has nothing left to acknowledge, nor waits for the answer to what it acknowledges.
+    /// member has nothing left to acknowledge, nor waits for the answer to what it acknowledges. Or if the member
+    /// joins, and the answer is not the whole of what it is to get.
     pub(super) fn hold_consumer(
         &mut self,
         context: &RequestContext,
         request: &ConsumerGroupHeartbeatRequest,
-        response: &GroupResponse,
+        heard: &Heard,
         now: Now,
         out: &mut Out,
     ) {
-        let is_nothing = matches!(response, GroupResponse::ConsumerGroupHeartbeat(answer)
-            if answer.error_code.is_ok()
-                && answer.assignment.is_none()
-                // Who has left is told so.
-                && answer.member_epoch > 0
-                && answer.member_epoch == request.member_epoch);
-        let Some(heartbeat) = context.hold.as_ref().filter(|_| is_nothing) else { return };
-        // It may be what the member acknowledges, and waits to be told that it was heard.
-        if request.topic_partitions.is_some() && !heartbeat.holds_acknowledgements() {
+        let Some(heartbeat) = &context.hold else { return };
+        let answer = &heard.response;
+        // A member that has left is told so.
+        if !answer.error_code.is_ok() || answer.member_epoch <= 0 {
             return;
         }
-        let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
-        let Some(group) = self.logged.consumer_group(id) else { return };
-        let Some(member) = group.member(&request.member_id) else { return };
-        if !matches!(member.state, MemberState::Stable | MemberState::UnreleasedPartitions) {
-            return;
+        if heartbeat.joins() {
+            let assignment = answer.assignment.as_ref();
+            let is_empty = assignment.is_none_or(|answer| answer.topic_partitions.is_empty());
+            if !heard.has_less || (!is_empty && !heartbeat.waits_for_all()) {
+                return;
+            }
+        } else {
+            let is_nothing =
+                answer.assignment.is_none() && answer.member_epoch == request.member_epoch;
+            // A member may wait to be told that its acknowledgement was heard.
+            let is_heard = request.topic_partitions.is_none() || heartbeat.holds_acknowledgements();
+            if !is_nothing || !is_heard {
+                return;
+            }
         }
-        let config = self.config.of_group(id);
+        let config = self.config.of_group(&request.group_id);
         if !config.heartbeat_push {
             return;
         }
@@ -164,8 +169,22 @@ impl GroupShard {
             session_timeout_ms: config.session_timeout_ms,
             longest_ms: None,
         };
-        let epochs = *group.epochs();
         let interval_ms = config.assignment_interval_ms;
+        if request.member_epoch == 0 {
+            let group = self.logged.group_with_id(&request.group_id).map(|(id, _)| id.clone());
+            let group = group.unwrap_or_else(|| request.group_id.as_str().into());
+            let member = answer.member_id.as_deref().unwrap_or(&request.member_id).into();
+            return heartbeat.hold_until_written((&group, &member), limits);
+        }
+        let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
+        let Some(group) = self.logged.consumer_group(id) else { return };
+        let Some(member) = group.member(&request.member_id) else { return };
+        let is_settled =
+            matches!(member.state, MemberState::Stable | MemberState::UnreleasedPartitions);
+        if !is_settled && !heartbeat.joins() {
+            return;
+        }
+        let epochs = *group.epochs();
         // Its answer is there when what it wrote is committed; that releases it if it concerns the member.
         let awaits = awaited(group, member);
         let held = HeldMember {

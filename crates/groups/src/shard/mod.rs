@@ -535,9 +535,7 @@ impl GroupShard {
                 Reply::AfterCommit(self.delete_offsets(request, out))
             }
             GroupRequest::ConsumerGroupHeartbeat(request) => {
-                let response = self.consumer_heartbeat(context, request, now, out);
-                self.hold_consumer(context, request, &response, now, out);
-                Reply::AfterCommit(response)
+                Reply::AfterCommit(self.consumer_heartbeat(context, request, now, out))
             }
             GroupRequest::ConsumerGroupDescribe(ids) => {
                 Reply::Now(self.describe_consumer_groups(ids))

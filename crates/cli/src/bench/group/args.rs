@@ -5,7 +5,7 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 
 use super::assignor::Assignor;
-use super::member::Protocol;
+use super::member::{Clients, Protocol};
 use crate::bench::BenchError;
 use crate::bench::args::{Output, Target, parse_seconds};
 use crate::client::bootstrap;
@@ -50,6 +50,10 @@ pub struct GroupArgs {
     /// `group.protocol`: the classic one, or KIP-848's.
     #[arg(long, value_enum, default_value = "classic")]
     pub protocol: ProtocolName,
+    /// What members of the consumer protocol are like where clients differ [default: java]: Java's client acknowledges
+    /// an empty first assignment at once, librdkafka sends nothing before its next heartbeat is due.
+    #[arg(long, value_enum)]
+    pub clients: Option<Clients>,
     /// Classic: range, roundrobin, sticky or cooperative-sticky [default: range]. Consumer: uniform,
     /// range or another that the broker has [default: the broker's first].
     #[arg(long)]
@@ -160,6 +164,7 @@ impl Scenario {
 #[derive(Clone, Debug)]
 pub struct Plan {
     pub protocol: Protocol,
+    pub clients: Clients,
     pub heartbeat_ms: u32,
     pub session_ms: u32,
     pub events: Events,
@@ -208,6 +213,7 @@ impl GroupArgs {
         let is_storm = self.scenario == Scenario::Storm;
         let is_growing = self.scenario == Scenario::Grow;
         for (option, is_given, is_used) in [
+            ("--clients", self.clients.is_some(), self.protocol == ProtocolName::Consumer),
             ("--rounds", self.rounds.is_some(), !is_storm),
             ("--run", self.run.is_some(), self.scenario == Scenario::Command),
             ("--down-ms", self.down_ms.is_some(), self.scenario == Scenario::Roll),
@@ -218,8 +224,11 @@ impl GroupArgs {
             ("--storm-every-ms", self.storm_every_ms.is_some(), is_storm),
         ] {
             if is_given && !is_used {
-                let scenario = self.scenario.name();
-                return usage(format!("{option} means nothing with --scenario {scenario}"));
+                let with = match option {
+                    "--clients" => "--protocol classic".to_owned(),
+                    _ => format!("--scenario {}", self.scenario.name()),
+                };
+                return usage(format!("{option} means nothing with {with}"));
             }
         }
         if self.members < 2 && matches!(self.scenario, Scenario::Leave | Scenario::Crash) {
@@ -258,7 +267,8 @@ impl GroupArgs {
         {
             return usage("--duration is shorter than --storm-every-ms: no tick fits".to_owned());
         }
-        Ok(Plan { protocol, heartbeat_ms, session_ms, events })
+        let clients = self.clients.unwrap_or(Clients::Java);
+        Ok(Plan { protocol, clients, heartbeat_ms, session_ms, events })
     }
 
     fn classic_assignor(&self) -> Result<Assignor, BenchError> {
@@ -321,6 +331,7 @@ mod tests {
             ("--assignor Range", "cooperative-sticky"),
             ("--heartbeat-ms 5000 --session-ms 5000", "below --session-ms"),
             ("--scenario storm --rounds 3", "--rounds means nothing"),
+            ("--clients both", "--clients means nothing with --protocol classic"),
             ("--scenario join --duration 3", "--duration means nothing"),
             ("--scenario join --down-ms 3", "--down-ms means nothing"),
             ("--scenario join --grow-from 3", "--grow-from means nothing"),

@@ -26,6 +26,8 @@ use super::protocol::{self, PROTOCOL_TYPE};
 use crate::bench::BenchError;
 
 const CLIENT_ID: &str = "thalweg-bench";
+/// The name of the software of members that are like librdkafka's. A coordinator that goes by it knows what to do.
+const LIKE_LIBRDKAFKA: &str = "thalweg-bench-librdkafka";
 /// The last version that names topics; the next one has ids.
 const COMMIT_VERSION_MAX: i16 = 9;
 /// The first version in which members choose their ids.
@@ -99,11 +101,15 @@ impl Codec {
     /// Appends the request that a connection begins with.
     pub fn write_versions(
         &mut self,
+        is_like_librdkafka: bool,
         correlation: i32,
         out: &mut Vec<u8>,
     ) -> Result<(), EncodeError> {
         let request = ApiVersionsRequest {
-            client_software_name: CLIENT_ID.to_owned(),
+            client_software_name: match is_like_librdkafka {
+                true => LIKE_LIBRDKAFKA.to_owned(),
+                false => CLIENT_ID.to_owned(),
+            },
             client_software_version: env!("CARGO_PKG_VERSION").to_owned(),
             ..ApiVersionsRequest::default()
         };

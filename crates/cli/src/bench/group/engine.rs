@@ -170,7 +170,7 @@ impl Engine {
         // Members started at the same time would all commit at the same time.
         let spread = self.spec.commit.unwrap_or(1);
         let first_commit = now + self.random.next() % spread.max(1);
-        let member = Member::new(&self.spec, self.random.uuid(), instance, first_commit);
+        let member = Member::new(&self.spec, no, self.random.uuid(), instance, first_commit);
         self.slots[no] = Some(Slot {
             member,
             link: None,
@@ -355,7 +355,7 @@ impl Engine {
             }
             let correlation = link.enter(Api::Versions, 0);
             self.codec
-                .write_versions(correlation, link.queue())
+                .write_versions(slot.member.is_like_librdkafka(), correlation, link.queue())
                 .map_err(|error| unwritable(Api::Versions, &error))?;
         }
         let readable = epoll::EventFlags::IN | epoll::EventFlags::HUP | epoll::EventFlags::ERR;

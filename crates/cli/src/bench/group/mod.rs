@@ -113,6 +113,7 @@ async fn prepare(cluster: &Cluster, args: &GroupArgs, plan: &Plan) -> Result<Set
         topic_id: topic.id,
         partitions: args.partitions,
         protocol: plan.protocol.clone(),
+        clients: plan.clients,
         heartbeat: u64::from(plan.heartbeat_ms) * 1000,
         session_ms: i32::try_from(plan.session_ms).unwrap_or(i32::MAX),
         rebalance_ms: i32::try_from(args.rebalance_ms).unwrap_or(i32::MAX),

@@ -1,5 +1,6 @@
 //! What a run prints: lines and a table to read, or one JSON object.
 
+use clap::ValueEnum as _;
 use hdrhistogram::Histogram;
 use serde_json::{Map, Value, json};
 
@@ -91,6 +92,8 @@ impl Report {
         self.set("group", engine.spec.group.as_str());
         self.set("topic", args.topic.as_str());
         self.set("protocol", protocol);
+        let clients = plan.clients.to_possible_value().filter(|_| !is_classic);
+        self.set("clients", clients.as_ref().map(|clients| clients.get_name()));
         self.set("assignor", assignor.clone());
         self.set("scenario", args.scenario.name());
         self.set("members", args.members);
@@ -102,9 +105,13 @@ impl Report {
         self.set("session_ms", is_classic.then_some(plan.session_ms));
         self.set("broker_pid", broker.map(|broker| broker.pid));
         self.line(format!(
-            "group of {} {} members, {protocol} protocol, {}, {} partitions: {}",
+            "group of {} {} members, {protocol} protocol{}, {}, {} partitions: {}",
             args.members,
             if args.is_static { "static" } else { "dynamic" },
+            clients.map_or_else(String::new, |clients| format!(
+                ", clients like {}",
+                clients.get_name()
+            )),
             assignor.unwrap_or_else(|| "the broker's first assignor".to_owned()),
             args.partitions,
             args.scenario.name(),

@@ -33,6 +33,8 @@ pub struct ConsumerMember {
     state: State,
     interval: Micros,
     heartbeat_due: Micros,
+    /// When the last heartbeat was sent.
+    sent_at: Micros,
     /// Nothing is sent before, whatever is owed.
     retry_at: Micros,
     is_in_flight: bool,
@@ -40,21 +42,25 @@ pub struct ConsumerMember {
     owes_answer: bool,
     /// It has been given an assignment since it joined.
     has_assignment: bool,
+    /// It does not acknowledge a first assignment that is empty.
+    pub is_like_librdkafka: bool,
     /// That it will settle has not been noted.
     is_settling: bool,
 }
 
 impl ConsumerMember {
-    pub fn new(core: Core, id: String) -> ConsumerMember {
+    pub fn new(core: Core, id: String, is_like_librdkafka: bool) -> ConsumerMember {
         ConsumerMember {
             core: Core { id, epoch: JOIN_EPOCH, ..core },
             state: State::Joining,
             interval: 0,
             heartbeat_due: 0,
+            sent_at: 0,
             retry_at: 0,
             is_in_flight: false,
             owes_answer: false,
             has_assignment: false,
+            is_like_librdkafka,
             is_settling: true,
         }
     }
@@ -159,14 +165,17 @@ impl ConsumerMember {
         }
         self.core.epoch = answer.epoch;
         if answer.interval > 0 && answer.interval != self.interval {
+            // Java's client counts another interval from the answer, librdkafka from the heartbeat.
+            let from = if self.is_like_librdkafka { self.sent_at } else { now };
             self.interval = answer.interval;
-            self.heartbeat_due = now + self.interval;
+            self.heartbeat_due = from + self.interval;
         }
         if let Some(target) = answer.assignment {
             let target: Vec<i32> =
                 target.into_iter().filter(|p| (0..spec.partitions).contains(p)).collect();
-            // The first one is answered also when it is empty, a later one when it is another.
-            if target != self.core.owned || !self.has_assignment {
+            // Java's client answers the first one also when it is empty, and a later one when it is another.
+            let answers_empty = !self.has_assignment && !self.is_like_librdkafka;
+            if target != self.core.owned || answers_empty {
                 self.has_assignment = true;
                 self.is_settling = true;
                 self.owes_answer = true;
@@ -194,6 +203,7 @@ impl ConsumerMember {
             };
             self.owes_answer = false;
             self.is_in_flight = true;
+            self.sent_at = now;
             self.heartbeat_due = now + self.interval;
             fx.requests.push(Request::ConsumerHeartbeat(say));
             // Like the Java client it takes for acknowledged what it has sent: there may be nothing to answer for

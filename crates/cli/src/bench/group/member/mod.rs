@@ -16,13 +16,14 @@ mod consumer;
 mod tests;
 
 use bytes::Bytes;
+use clap::ValueEnum;
 use thalweg_wire::{ErrorCode, Uuid};
 
 pub use classic::ClassicMember;
 pub use consumer::ConsumerMember;
 
 use super::assignor::Assignor;
-use super::ledger::Micros;
+use super::ledger::{MemberNo, Micros};
 
 /// Java's `retry.backoff.ms`.
 const RETRY_BACKOFF: Micros = 100_000;
@@ -35,6 +36,8 @@ pub struct GroupSpec {
     pub topic_id: Uuid,
     pub partitions: i32,
     pub protocol: Protocol,
+    /// What members of the consumer protocol do with an assignment that is empty.
+    pub clients: Clients,
     /// Of classic members; with KIP-848 the coordinator's.
     pub heartbeat: Micros,
     pub session_ms: i32,
@@ -49,6 +52,18 @@ pub enum Protocol {
     Classic(Assignor),
     /// `None` leaves the assignor to the coordinator.
     Consumer(Option<String>),
+}
+
+/// Which clients members of the consumer protocol are like. Those differ where a new member's first assignment is
+/// empty.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, ValueEnum)]
+pub enum Clients {
+    /// The first assignment is acknowledged at once, also when it is empty.
+    Java,
+    /// One that is empty is not acknowledged: nothing is sent before the next heartbeat is due.
+    Librdkafka,
+    /// Every other member is like librdkafka's.
+    Both,
 }
 
 /// What a member sends. What else belongs into the request is in its [`Core`].
@@ -267,6 +282,7 @@ impl Member {
     /// at `first_commit`.
     pub fn new(
         spec: &GroupSpec,
+        no: MemberNo,
         id: Uuid,
         instance: Option<String>,
         first_commit: Micros,
@@ -274,7 +290,14 @@ impl Member {
         let core = Core::new(instance, spec.commit.map(|_| first_commit));
         match spec.protocol {
             Protocol::Classic(assignor) => Member::Classic(ClassicMember::new(core, assignor)),
-            Protocol::Consumer(_) => Member::Consumer(ConsumerMember::new(core, id.to_string())),
+            Protocol::Consumer(_) => {
+                let is_like_librdkafka = match spec.clients {
+                    Clients::Java => false,
+                    Clients::Librdkafka => true,
+                    Clients::Both => no % 2 == 1,
+                };
+                Member::Consumer(ConsumerMember::new(core, id.to_string(), is_like_librdkafka))
+            }
         }
     }
 
@@ -321,6 +344,11 @@ impl Member {
         core.commit(core.owned.clone(), spec, fx);
         core.is_leaving = true;
         either!(self, member => member.leave(returns, fx));
+    }
+
+    /// Whether it is like librdkafka's, and not like Java's.
+    pub fn is_like_librdkafka(&self) -> bool {
+        matches!(self, Member::Consumer(member) if member.is_like_librdkafka)
     }
 
     pub fn core(&self) -> &Core {

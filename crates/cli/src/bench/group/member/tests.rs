@@ -18,19 +18,33 @@ struct Script {
 
 impl Script {
     fn new(protocol: Protocol, instance: Option<&str>, commit: Option<Micros>) -> Script {
+        Script::with(protocol, Clients::Java, instance, commit)
+    }
+
+    fn of(clients: Clients) -> Script {
+        Script::with(Protocol::Consumer(None), clients, None, None)
+    }
+
+    fn with(
+        protocol: Protocol,
+        clients: Clients,
+        instance: Option<&str>,
+        commit: Option<Micros>,
+    ) -> Script {
         let spec = GroupSpec {
             group: "g".into(),
             topic: "t".into(),
             topic_id: Uuid::ONE,
             partitions: 10,
             protocol,
+            clients,
             heartbeat: 3 * SECOND,
             session_ms: 45_000,
             rebalance_ms: 300_000,
             commit,
         };
         let id = Uuid::from_random([7; 16]).unwrap();
-        let member = Member::new(&spec, id, instance.map(str::to_owned), 5 * SECOND);
+        let member = Member::new(&spec, 0, id, instance.map(str::to_owned), 5 * SECOND);
         let mut script = Script { spec, member, fx: Effects::default(), now: 0 };
         script.member.connected(0, &script.spec, &mut script.fx);
         script
@@ -242,6 +256,29 @@ fn a_coordinator_that_is_not_ready_is_asked_again_later() {
     script.sends(&[]);
     script.wait(RETRY_BACKOFF);
     script.sends(&[beat(Say::Owned)]);
+}
+
+/// The first assignment of a member is empty while others have what it is to get.
+#[test]
+fn empty_first_assignment_is_acknowledged_as_the_client_does_it() {
+    for (clients, acknowledges) in [(Clients::Java, true), (Clients::Librdkafka, false)] {
+        let mut script = Script::of(clients);
+        script.took();
+        script.wait(4 * SECOND);
+        script.heard(1, Some(&[]));
+        match acknowledges {
+            true => script.sends(&[beat(Say::Owned)]),
+            false => script.sends(&[]),
+        }
+        // librdkafka's counts the interval from the heartbeat that it sent.
+        script.wait(SECOND);
+        match acknowledges {
+            true => script.sends(&[]),
+            false => script.sends(&[beat(Say::Alive)]),
+        }
+        script.heard(1, Some(&[3]));
+        script.sends(&[beat(Say::Owned)]);
+    }
 }
 
 #[test]
