@@ -27,7 +27,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode, Message, Request};
 use tokio::time::Sleep;
 
-use super::groups::{has_consumer_protocol, partition_of, submit_to};
+use super::groups::{has_consumer_protocol, partition_of, submit_again, submit_to};
 use super::request::{Context, Scratch};
 use super::{Handled, encode, reply};
 use crate::broker::Broker;
@@ -666,8 +666,10 @@ impl<R: Holdable> HeldRequest<R> {
                 self.response = R::error(ErrorCode::UNKNOWN_SERVER_ERROR);
                 return;
             };
-            let request = R::repeat(&self.again, group, member);
-            let submitted = submit(&self.context, request, may_hold.then_some(heartbeat));
+            let partition = partition_of(&self.context, group);
+            let request = R::repeat(&self.again, group, member).into_request();
+            let hold = may_hold.then_some(heartbeat);
+            let submitted = submit_again(&self.context, partition, request, hold);
             self.response = response_of::<R>(&self.context, submitted.wait().await);
         })
     }
