@@ -293,9 +293,7 @@ fn own_brokers(
         }
         "bank" => chaos::bank(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS),
         "rolling" => Ok(rolling::command(tools, binary, &place, seed, &rolling::SHORT)),
-        "coordinator_moves" => {
-            Ok(mixed::moves_command(tools, binary, &place, &mixed::SHORT_MOVES))
-        }
+        "coordinator_moves" => Ok(mixed::moves_command(tools, binary, &place, &mixed::SHORT_MOVES)),
         _ => Err("there is no such suite".to_owned()),
     };
     match command {

@@ -451,7 +451,7 @@ pub(crate) fn text(broker: &Broker) -> String {
     );
     page.counter(
         "thalweg_group_members_disconnected_total",
-        "Members taken out of their groups because their last connection was gone.",
+        "Members removed from their groups because their connections were gone, and their heartbeats overdue.",
         done.disconnected_members,
     );
     page.family(

@@ -77,7 +77,7 @@ pub struct GroupCounters {
     /// Epochs that consumer groups began (`consumer-group-rebalance-count`). As in Kafka those that a
     /// member's end begins are not among them.
     pub consumer_rebalances: u64,
-    /// Members taken out because their last connection was gone.
+    /// Members removed because their connections were gone, and their heartbeats overdue.
     pub disconnected_members: u64,
     /// Offsets committed (`offset-commit-count`).
     pub offset_commits: u64,

@@ -49,6 +49,8 @@ pub struct RequestContext {
     /// The connection that the request came on, if its end will be told: whoever hands the request in sends
     /// [`GroupEvent::Disconnected`](crate::GroupEvent::Disconnected) then.
     pub connection: Option<ConnectionId>,
+    /// The request is a held one that is handled once more: its member has not sent it now.
+    pub is_repeat: bool,
 }
 
 /// Tells a broker's connections apart.

@@ -6,19 +6,22 @@ use thalweg_testkit::TestBroker;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::{
-    ConsumerGroupDescribeRequest, JoinGroupRequest, JoinGroupResponse, SyncGroupRequest,
+    ConsumerGroupDescribeRequest, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse,
+    SyncGroupRequest,
 };
 
 use crate::held_heartbeats::{bare, beat, held, join, topic};
 use crate::support::{Client, connect, metric, until};
 
 const DISCONNECTED: &str = "thalweg_group_members_disconnected_total";
-/// For how long something is waited for that must come. Shorter than any session here.
+/// Longest wait for an event. Shorter than any session here.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A broker on which no session ends while a test runs.
+/// A broker on which no session ends while a test runs. A heartbeat of the consumer protocol is due after 2 s.
 async fn broker(grace_ms: i32) -> TestBroker {
     let broker = TestBroker::builder()
+        .config("group.consumer.min.heartbeat.interval.ms", 2_000)
+        .config("group.consumer.heartbeat.interval.ms", 2_000)
         .config("thalweg.group.disconnect.grace.ms", grace_ms)
         .config("thalweg.group.heartbeat.push", true)
         .config("group.initial.rebalance.delay.ms", 0)
@@ -100,38 +103,47 @@ async fn ask_to_join(client: &Client, member: &str) -> JoinGroupResponse {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_member_that_dies_at_the_barrier_keeps_nobody_waiting() {
-    let broker = broker(1).await;
-    let (one, other) = (connect(&broker).await, connect(&broker).await);
-    topic(&one).await;
-    let id = ask_to_join(&one, "").await.member_id;
-    assert_eq!(ask_to_join(&one, &id).await.error_code, ErrorCode::NONE);
+/// A member of a classic group joins, asks for its assignment, and sends two heartbeats.
+async fn form(client: &Client, member: &str) {
+    let joined = ask_to_join(client, member).await;
+    assert_eq!(joined.error_code, ErrorCode::NONE);
+    let generation_id = joined.generation_id;
     let sync = SyncGroupRequest {
         group_id: "g".into(),
-        generation_id: 1,
-        member_id: id.clone(),
+        generation_id,
+        member_id: member.into(),
         protocol_type: Some("consumer".into()),
         protocol_name: Some("own".into()),
         ..Default::default()
     };
-    let synced = one.connection.send(&sync).await.unwrap();
+    let synced = client.connection.send(&sync).await.unwrap();
     assert_eq!(synced.error_code, ErrorCode::NONE);
-    // The second one waits for the first, which has gone.
-    let second = ask_to_join(&other, "").await.member_id;
-    drop(one);
-    let joined = ask_to_join(&other, &second).await;
-    assert_eq!((joined.error_code, joined.members.len()), (ErrorCode::NONE, 1));
-    // A third one waits for the second; its connection goes while it does.
-    let third = connect(&broker).await;
-    let third_id = ask_to_join(&third, "").await.member_id;
-    let connection = third.connection.clone();
-    let waits = tokio::spawn(async move { connection.send(&classic(&third_id)).await });
-    let preparing = "kafka_coordinator_group_groupmetadatamanager_numgroups\
-                     {state=\"PreparingRebalance\"}";
-    until("the third one waits", || metric(&broker, preparing) == 1).await;
-    waits.abort();
-    drop((third, waits));
-    until("the third one is gone", || metric(&broker, DISCONNECTED) == 2).await;
+    let heartbeat = HeartbeatRequest {
+        group_id: "g".into(),
+        generation_id,
+        member_id: member.into(),
+        ..Default::default()
+    };
+    for _ in 0..2 {
+        let answer = client.connection.send(&heartbeat).await.unwrap();
+        assert_eq!(answer.error_code, ErrorCode::NONE);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn barrier_does_not_wait_for_members_that_died() {
+    let broker = broker(1).await;
+    let mut last = connect(&broker).await;
+    topic(&last).await;
+    let id = ask_to_join(&last, "").await.member_id;
+    form(&last, &id).await;
+    for removed in 1..=2 {
+        // The next one waits for the last one, which has gone.
+        let next = connect(&broker).await;
+        let id = ask_to_join(&next, "").await.member_id;
+        drop(std::mem::replace(&mut last, next));
+        form(&last, &id).await;
+        assert_eq!(metric(&broker, DISCONNECTED), removed);
+    }
     broker.shut_down().await;
 }

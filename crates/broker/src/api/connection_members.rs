@@ -1,4 +1,4 @@
-//! The members of groups whose requests came over a connection. Their coordinators hear of its end
+//! The members of groups whose requests came over a connection. Its end is reported to their coordinators
 //! (`thalweg.group.disconnect.grace.ms`; what they do: `thalweg_groups::GroupEvent::Disconnected`).
 
 use std::collections::{HashMap, HashSet};

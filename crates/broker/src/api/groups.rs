@@ -40,6 +40,7 @@ fn request_context(context: &Context) -> RequestContext {
         random: context.broker.random_u128(),
         hold: None,
         connection: None,
+        is_repeat: false,
     }
 }
 
@@ -76,6 +77,24 @@ pub(super) fn submit_to(
         request.member().and_then(|(group, member)| context.members.note(group, member));
     let submission = Submission {
         context: RequestContext { hold: hold.cloned(), connection, ..request_context(context) },
+        request,
+    };
+    context.broker.groups.submit(partition, submission)
+}
+
+/// Asks the shard once more, with a request that was held. It says nothing about the member's connections.
+pub(super) fn submit_again(
+    context: &Context,
+    partition: Option<i32>,
+    request: GroupRequest,
+    hold: Option<&Arc<HeldHeartbeat>>,
+) -> Submitted<GroupResponse> {
+    let submission = Submission {
+        context: RequestContext {
+            hold: hold.cloned(),
+            is_repeat: true,
+            ..request_context(context)
+        },
         request,
     };
     context.broker.groups.submit(partition, submission)

@@ -33,7 +33,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode, Message, Request};
 use tokio::time::Sleep;
 
-use super::groups::{has_consumer_protocol, partition_of, submit_to};
+use super::groups::{has_consumer_protocol, partition_of, submit_again, submit_to};
 use super::request::{Context, Scratch};
 use super::{Handled, encode, reply};
 use crate::broker::Broker;
@@ -812,8 +812,10 @@ impl<R: Holdable> HeldRequest<R> {
                 self.response = R::error(ErrorCode::UNKNOWN_SERVER_ERROR);
                 return;
             };
-            let request = R::repeat(&self.again, group, member, &self.response);
-            let submitted = submit(&self.context, request, may_hold.then_some(heartbeat));
+            let partition = partition_of(&self.context, group);
+            let request = R::repeat(&self.again, group, member, &self.response).into_request();
+            let hold = may_hold.then_some(heartbeat);
+            let submitted = submit_again(&self.context, partition, request, hold);
             let response = response_of::<R>(&self.context, submitted.wait().await);
             self.response = if self.hold.joins {
                 let last = std::mem::replace(&mut self.response, R::error(ErrorCode::NONE));

@@ -1,13 +1,21 @@
 //! Members whose connections are gone (`thalweg.group.disconnect.grace.ms`).
 //!
-//! A process that dies takes its connections with it, and the coordinator hears of that at once. In Kafka it
-//! waits for the session timeout all the same, since a connection may end for other reasons. With a grace a
-//! dynamic member that has no connection left for so long is taken out as if its session had ended. A static
-//! member is expected back: that is what its instance id is for.
+//! The kernel closes the connections of a process that dies, so the coordinator can notice a crash. Kafka waits for the
+//! session timeout, because a connection may end for other reasons. With a grace, a dynamic member is removed as if its
+//! session had ended when two things hold:
+//! - it has no connection to the coordinator;
+//! - its next heartbeat is overdue by the grace, and the grace has also passed since its last connection ended.
 //!
-//! Which connections a member has is known from its requests, and lost with the shard: of a member that has
-//! sent none to this shard yet the end of any connection counts as that of the last. It has the grace to be
-//! heard of again.
+//! A live client sends that heartbeat on a new connection. The second half of the second condition is for members
+//! whose heartbeat is overdue already when the connection ends: their JoinGroup waits, or a proxy hung before it ended.
+//! They get the time to connect again, too.
+//!
+//! A member is exempt if its last heartbeat's connection has not carried two. A client that connects for each heartbeat,
+//! or behind a proxy that closes idle connections, has none between two heartbeats. A shard that was loaded knows no
+//! connections, so its members are exempt until they have sent it two heartbeats. A member that is stopped
+//! (SIGSTOP) keeps its connection and its session. A static member is expected back: its instance id says that.
+
+mod heartbeats;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -17,17 +25,20 @@ use thalweg_coordinator::Now;
 use super::{GroupShard, Out};
 use crate::{ConnectionId, GroupTimer, Submission};
 
+use heartbeats::{HeartbeatTimes, Sign};
+
 /// The connections of one member.
 #[derive(Debug, Default)]
 struct Connected {
     open: BTreeSet<ConnectionId>,
-    /// None is open, and [`GroupTimer::Disconnected`] is set.
-    is_failing: bool,
+    heartbeats: Option<HeartbeatTimes>,
+    /// None is open, and [`GroupTimer::Disconnected`] is set for this moment.
+    fails_at_ms: Option<u64>,
 }
 
 /// Members by group, of those that have connections or had them a moment ago.
 ///
-/// Bounded by whoever has the connections: each is of so many members, and its end is told of every one.
+/// Bounded by the connections: each notes a bounded number of members, and its end is reported for every one.
 #[derive(Debug, Default)]
 pub(super) struct Connections {
     groups: BTreeMap<Arc<str>, GroupConnections>,
@@ -36,8 +47,8 @@ pub(super) struct Connections {
 #[derive(Debug, Default)]
 struct GroupConnections {
     members: BTreeMap<Arc<str>, Connected>,
-    /// How many of them have none open.
-    failing: usize,
+    /// Those that have none open, by the moment at which they are removed.
+    failing: BTreeSet<(u64, Arc<str>)>,
 }
 
 impl Connections {
@@ -48,10 +59,13 @@ impl Connections {
     /// What must hold after any operation.
     pub(super) fn check(&self) -> Result<(), String> {
         for (group, GroupConnections { members, failing }) in &self.groups {
-            if members.values().filter(|of| of.is_failing).count() != *failing {
-                return Err(format!("members of {group} without connections are miscounted"));
+            let failing_members =
+                members.iter().filter_map(|(member, of)| Some((of.fails_at_ms?, member.clone())));
+            if failing_members.collect::<BTreeSet<_>>() != *failing {
+                return Err(format!("members of {group} without connections are {failing:?}"));
             }
-            let lost = members.iter().find(|(_, of)| of.is_failing != of.open.is_empty());
+            let lost =
+                members.iter().find(|(_, of)| of.fails_at_ms.is_some() != of.open.is_empty());
             if let Some((member, of)) = lost {
                 return Err(format!("member {member} of {group} has {of:?}"));
             }
@@ -62,97 +76,139 @@ impl Connections {
         Ok(())
     }
 
-    /// Whether members of a group will be taken out soon, unless they come back.
-    pub(super) fn has_failing(&self, group: &str) -> bool {
-        self.groups.get(group).is_some_and(|of| of.failing > 0)
-    }
-
-    /// A member that had no connection is heard of, over one or over none that is known.
-    fn came_back(&mut self, group: &str, member: &str) {
-        let Some(of) = self.groups.get_mut(group) else { return };
-        let Some(connected) = of.members.get_mut(member) else { return };
-        of.failing -= usize::from(std::mem::take(&mut connected.is_failing));
-        if connected.open.is_empty() {
-            self.remove(group, member);
-        }
+    /// When the first member of a group is removed that has no connection, unless it comes back.
+    pub(super) fn next_failure_ms(&self, group: &str) -> Option<u64> {
+        self.groups.get(group)?.failing.first().map(|(at_ms, _)| *at_ms)
     }
 
     fn insert(&mut self, group: Arc<str>, member: Arc<str>, connected: Connected) {
+        self.remove(&group, &member);
         let of = self.groups.entry(group).or_default();
-        of.failing += usize::from(connected.is_failing);
-        let before = of.members.insert(member, connected);
-        of.failing -= usize::from(before.is_some_and(|before| before.is_failing));
+        of.failing.extend(connected.fails_at_ms.map(|at_ms| (at_ms, member.clone())));
+        of.members.insert(member, connected);
     }
 
-    fn remove(&mut self, group: &str, member: &str) {
-        let Some(of) = self.groups.get_mut(group) else { return };
-        of.failing -= usize::from(of.members.remove(member).is_some_and(|had| had.is_failing));
+    fn remove(&mut self, group: &str, member: &str) -> Option<Connected> {
+        let of = self.groups.get_mut(group)?;
+        let (member, connected) = of.members.remove_entry(member)?;
+        if let Some(at_ms) = connected.fails_at_ms {
+            of.failing.remove(&(at_ms, member));
+        }
         if of.members.is_empty() {
             self.groups.remove(group);
         }
+        Some(connected)
     }
 }
 
+/// A dynamic member.
+struct DynamicMember {
+    group: Arc<str>,
+    id: Arc<str>,
+    session_timeout_ms: i32,
+    /// The heartbeat interval that the coordinator tells it, in the consumer protocol; 0 in the classic one.
+    told_interval_ms: i32,
+}
+
 impl GroupShard {
-    /// A group's and a dynamic member's ids; `None` if there is no such member.
-    fn dynamic_member(&self, group: &str, member: &str) -> Option<(Arc<str>, Arc<str>)> {
+    /// `None` if there is no such member, or it is static.
+    fn dynamic_member(&self, group: &str, member: &str) -> Option<DynamicMember> {
         if let Some(live) = self.live.get(group) {
             let member = live.member(member).filter(|member| member.instance_id.is_none())?;
-            return Some((live.id().clone(), member.id.clone()));
+            return Some(DynamicMember {
+                group: live.id().clone(),
+                id: member.id.clone(),
+                session_timeout_ms: member.session_timeout_ms,
+                told_interval_ms: 0,
+            });
         }
         let (id, _) = self.logged.group_with_id(group)?;
         let member = self.logged.consumer_group(id)?.member(member)?;
-        member.metadata.instance_id.is_none().then(|| (id.clone(), member.id.clone()))
+        let config = self.config.of_group(id);
+        let (session_timeout_ms, told_interval_ms) = match &member.metadata.classic {
+            Some(classic) => (classic.session_timeout_ms, 0),
+            None => (config.session_timeout_ms, config.heartbeat_interval_ms),
+        };
+        member.metadata.instance_id.is_none().then(|| DynamicMember {
+            group: id.clone(),
+            id: member.id.clone(),
+            session_timeout_ms,
+            told_interval_ms,
+        })
     }
 
-    /// A member is heard of: the connection that its request came on is open.
-    pub(super) fn heard(&mut self, submission: &Submission, out: &mut Out) {
-        let Some((group, member)) = submission.request.member() else { return };
-        let connection = submission.context.connection;
-        match self.connections.get_mut(group, member) {
-            Some(connected) => {
-                connected.open.extend(connection);
-                if connected.is_failing {
-                    out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
-                    self.connections.came_back(group, member);
-                }
-            }
-            None => {
-                let Some(connection) = connection else { return };
-                // The first request of a member is not noted. That it is there may not be written, ever.
-                let Some((group, member)) = self.dynamic_member(group, member) else { return };
-                let connected = Connected { open: [connection].into(), is_failing: false };
-                self.connections.insert(group, member, connected);
-            }
+    /// A member has sent a request: the connection that it came on is open.
+    pub(super) fn note_connection(&mut self, submission: &Submission, now: Now, out: &mut Out) {
+        if submission.context.is_repeat {
+            return;
         }
+        let Some((group, member)) = submission.request.member() else { return };
+        let sign = Sign::of(&submission.request);
+        let now_ms = now.monotonic_ms;
+        let Some(connection) = submission.context.connection else {
+            // The end of this connection will not be reported, so the connections of the member are not known.
+            if let Some(Connected { fails_at_ms: Some(_), .. }) =
+                self.connections.remove(group, member)
+            {
+                out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
+            }
+            return;
+        };
+        if let Some(connected) = self.connections.get_mut(group, member)
+            && connected.fails_at_ms.is_none()
+        {
+            connected.open.insert(connection);
+            connected.heartbeats =
+                HeartbeatTimes::after(connected.heartbeats, sign, connection, now_ms);
+            return;
+        }
+        if self.connections.remove(group, member).is_some() {
+            out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
+        }
+        // The first request of a member is not noted, because the member may never be written.
+        let Some(member) = self.dynamic_member(group, member) else { return };
+        let connected = Connected {
+            open: [connection].into(),
+            heartbeats: HeartbeatTimes::after(None, sign, connection, now_ms),
+            fails_at_ms: None,
+        };
+        self.connections.insert(member.group, member.id, connected);
     }
 
-    /// A connection is gone, over which requests of a member came.
+    /// A connection has ended that carried requests of a member.
     pub(super) fn disconnected(
         &mut self,
         group: &str,
         member: &str,
         connection: ConnectionId,
+        now: Now,
         out: &mut Out,
     ) {
-        if let Some(connected) = self.connections.get_mut(group, member) {
-            connected.open.remove(&connection);
-            if connected.is_failing || !connected.open.is_empty() {
-                return;
-            }
+        let Some(connected) = self.connections.get_mut(group, member) else { return };
+        // An end that is reported twice counts from the first report.
+        if !connected.open.remove(&connection) || !connected.open.is_empty() {
+            return;
         }
-        let grace_ms = self.config.of_group(group).disconnect_grace_ms;
-        let grace_ms = u64::try_from(grace_ms).unwrap_or(0);
-        let Some((group, member)) = self.dynamic_member(group, member).filter(|_| grace_ms > 0)
-        else {
-            return self.connections.remove(group, member);
+        let heartbeats = connected.heartbeats;
+        self.connections.remove(group, member);
+        let ms = |ms: i32| u64::try_from(ms).unwrap_or(0);
+        let grace_ms = ms(self.config.of_group(group).disconnect_grace_ms);
+        let Some(member) = self.dynamic_member(group, member).filter(|_| grace_ms > 0) else {
+            return;
         };
-        let failing = Connected { open: BTreeSet::new(), is_failing: true };
-        self.connections.insert(group.clone(), member.clone(), failing);
-        out.schedule(GroupTimer::Disconnected(group, member), grace_ms);
+        let (told_ms, session_ms) = (ms(member.told_interval_ms), ms(member.session_timeout_ms));
+        let Some(due_ms) = heartbeats.and_then(|times| times.due_ms(told_ms, session_ms)) else {
+            return;
+        };
+        let fails_at_ms = due_ms.max(now.monotonic_ms).saturating_add(grace_ms);
+        let failing =
+            Connected { open: BTreeSet::new(), heartbeats, fails_at_ms: Some(fails_at_ms) };
+        self.connections.insert(member.group.clone(), member.id.clone(), failing);
+        let delay_ms = fails_at_ms.saturating_sub(now.monotonic_ms);
+        out.schedule(GroupTimer::Disconnected(member.group, member.id), delay_ms);
     }
 
-    /// A member had no connection for as long as it may.
+    /// A member has no connection, and its heartbeat is overdue by the grace.
     pub(super) fn fail_disconnected(&mut self, group: &str, member: &str, now: Now, out: &mut Out) {
         self.connections.remove(group, member);
         // The grace may have been taken back, and the member may have left or got an instance id.

@@ -329,7 +329,7 @@ impl GroupShard {
         };
         self.note_told(&request.group_id, &request.member_id, response.error_code, now);
         if response.error_code.is_ok() {
-            self.hold_sync(context, request, out);
+            self.hold_sync(context, request, now, out);
         }
         Reply::AfterCommit(GroupResponse::SyncGroup(response))
     }

@@ -32,9 +32,9 @@ fn awaited(group: &ConsumerGroup, member: &ConsumerMember) -> Vec<(Uuid, i32)> {
     awaited
 }
 
-/// For how long after the grace of a member whose connection is gone it takes until others have its
-/// partitions, at most, in milliseconds. Who waits for longer waits in vain.
-const FAIL_MS: i32 = 500;
+/// How long it takes at most until others have the partitions of a member that was removed because its connection
+/// was gone, in milliseconds. A hold that lasts longer than that waits in vain.
+const FAIL_MS: u64 = 500;
 
 impl GroupShard {
     /// The heartbeat of a classic member, or its SyncGroup, if it may be held: what it wrote would release it.
@@ -98,6 +98,7 @@ impl GroupShard {
         &mut self,
         context: &RequestContext,
         request: &SyncGroupRequest,
+        now: Now,
         out: &Out,
     ) {
         let Some(held) = self.may_hold(context, &request.group_id, out) else { return };
@@ -113,11 +114,9 @@ impl GroupShard {
         let is_assigned = group.epochs().assignment >= group.epochs().group;
         let mut interval_ms = i32::MAX;
         if awaits.is_empty() && is_assigned {
-            if !self.connections.has_failing(id) {
-                return;
-            }
-            let grace_ms = self.config.of_group(id).disconnect_grace_ms;
-            interval_ms = grace_ms.saturating_add(FAIL_MS);
+            let Some(failure_ms) = self.connections.next_failure_ms(id) else { return };
+            let wait_ms = failure_ms.saturating_sub(now.monotonic_ms).saturating_add(FAIL_MS);
+            interval_ms = i32::try_from(wait_ms).unwrap_or(i32::MAX);
         }
         let limits = HoldLimits {
             interval_ms: Some(interval_ms),

@@ -71,7 +71,7 @@ pub enum GroupTimer {
     ClassicJoin(Arc<str>, Arc<str>),
     /// A classic member (group, member) of a consumer group had time enough to send SyncGroup.
     ClassicSync(Arc<str>, Arc<str>),
-    /// A member (group, member) whose last connection is gone had time enough to come back.
+    /// A member (group, member) has no connection, and its heartbeat is overdue by the disconnect grace.
     Disconnected(Arc<str>, Arc<str>),
     /// The newcomers of a group that the coordinator assigns are to be looked at.
     Newcomers(Arc<str>),
@@ -469,7 +469,7 @@ impl GroupShard {
         if let Some(refused) = self.refuse_reserved(submission) {
             return Reply::AfterCommit(refused);
         }
-        self.heard(submission, out);
+        self.note_connection(submission, now, out);
         let context = &submission.context;
         match &submission.request {
             GroupRequest::JoinGroup(request)
@@ -601,7 +601,7 @@ impl Shard for GroupShard {
                 self.release_for_config(&before);
             }
             GroupEvent::Disconnected { group, member, connection } => {
-                self.disconnected(&group, &member, connection, out);
+                self.disconnected(&group, &member, connection, now, out);
             }
         }
         self.look_after_newcomers(out);

@@ -110,7 +110,7 @@ impl GroupShard {
     pub(super) fn note_timer(&mut self, timer: &GroupTimer) {
         self.rebalances.reason(match timer {
             GroupTimer::ConsumerSession(..) | GroupTimer::Session(..) => "session timeout",
-            GroupTimer::Disconnected(..) => "its last connection was gone",
+            GroupTimer::Disconnected(..) => "its connection was gone, and its heartbeat overdue",
             GroupTimer::Rebalance(..) => "rebalance timeout: it did not give its partitions up",
             GroupTimer::ClassicJoin(..) | GroupTimer::Join(..) => {
                 "rebalance timeout: it did not join again"

@@ -106,6 +106,7 @@ impl Client {
             random: RANDOM.fetch_add(1, Ordering::Relaxed).into(),
             connection: self.connection,
             hold: None,
+            is_repeat: false,
         }
     }
 

@@ -151,6 +151,11 @@ fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
     // Version 1 of an assignment: partition 0 of t9.
     let assigned = "000100000001000274390000000100000000ffffffff";
     world.run(&format!("sync g=g v=3 m={dying} gen=1 a={dying}:!{assigned} conn=1"), None);
+    // Its heartbeats come every second.
+    for _ in 0..2 {
+        world.memory.advance(1_000);
+        world.run(&format!("hb g=g v=3 m={dying} gen=1 conn=1"), None);
+    }
     let mut holder = Holder::default();
     let (id, generation) = classic_join_to(&mut world, "ib", "t9");
     let ask = |holder: &mut Holder, world: &mut World| {
@@ -163,7 +168,7 @@ fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
     world.run(&format!("disconnect g=g m={dying} conn=1"), None);
     holder.told.clear();
     assert!(ask(&mut holder, &mut world), "{:?}", world.state());
-    world.memory.advance(999);
+    world.memory.advance(1_999);
     holder.run(&mut world);
     assert_eq!(holder.told(), Vec::<String>::new());
     world.memory.advance(1);

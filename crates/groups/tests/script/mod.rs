@@ -280,6 +280,7 @@ impl World {
                     random: random.unwrap_or(self.next_random),
                     hold: None,
                     connection: op.get("conn").map(|_| ConnectionId(op.number("conn", 0))),
+                    is_repeat: op.get("repeat").is_some(),
                 };
                 let request = request_of(&op, line, &self.metadata);
                 let token = self.memory.submit(Submission { context, request });

@@ -174,7 +174,8 @@ getters! {
     group_consumer_migration_policy: text = "group.consumer.migration.policy";
     /// `thalweg.group.classic.rebalance.mode`, in any case.
     group_classic_rebalance_mode: text = "thalweg.group.classic.rebalance.mode";
-    /// `thalweg.group.disconnect.grace.ms`; 0 for never.
+    /// `thalweg.group.disconnect.grace.ms`: a dynamic member without a connection to the coordinator is removed when its
+    /// next heartbeat is overdue by so long; 0 for never.
     group_disconnect_grace_ms: int = "thalweg.group.disconnect.grace.ms";
     /// `thalweg.group.heartbeat.push`.
     group_heartbeat_push: boolean = "thalweg.group.heartbeat.push";
