@@ -650,4 +650,4 @@ def group_extremes(c):
 
 if __name__ == "__main__":
     # One after the other: each case watches a neighbour that its own bytes might disturb.
-    main("raw", parallel=1)
+    main("raw", parallel=1, beside="replay-")
