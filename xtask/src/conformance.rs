@@ -1,11 +1,13 @@
 //! Runs the client suites under `tests/` against a broker that it starts itself: Apache Kafka,
 //! Thalweg, or one after the other with their transcripts compared.
 
+mod plan;
+
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,6 +21,8 @@ use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
 use crate::{chaos, rolling, transaction_kills};
+
+pub use plan::Plan;
 
 /// Settings that both brokers get, so that groups form quickly, transactions that last too long are aborted soon,
 /// names agree, and retention leaves records alone whose timestamps the suites made up years ago.
@@ -62,29 +66,6 @@ impl Target {
     }
 }
 
-/// What to run.
-pub struct Plan {
-    /// Brokers, in order; what they showed is compared when there are two. Kafka twice tells
-    /// whether a suite is steady.
-    pub targets: Vec<Target>,
-    /// Suites by name; empty means all of them.
-    pub suites: Vec<String>,
-    /// Only cases whose name contains this.
-    pub case: String,
-    /// Kills in the kill suite.
-    pub kill_rounds: u32,
-    /// What the suite of kills draws from.
-    pub seed: u64,
-    /// Cases of the suite of whole installations.
-    pub installations: Vec<String>,
-    /// The binary `thalweg`.
-    pub binary: PathBuf,
-    /// Settings of Thalweg's broker beside those of the suites, as name=value.
-    pub settings: Vec<String>,
-    /// Write the list of cases anew from what runs, instead of comparing with it.
-    pub record_cases: bool,
-}
-
 /// How many cases ended how.
 #[derive(Default)]
 pub struct Tally {
@@ -106,55 +87,56 @@ const JAVA: [&str; 7] =
 /// The others under the same broker, in lanes that run beside each other and beside Java's. Streams mostly wait, for
 /// sessions of members that were killed.
 const OTHERS: [&[&str]; 2] = [
-    &["kcat", "confluent", "kafka_python", "answers", "raw"],
-    &["streams", "franz", "sarama", "aiokafka", "kafkajs"],
+    &["kcat", "confluent", "answers", "raw"],
+    &["streams", "franz", "sarama", "kafka_python", "aiokafka", "kafkajs"],
 ];
 /// Makes of clients in groups, under the same broker when the others are done: dozens of processes at once.
 const MAKES: &str = "makes";
-/// Suites that start brokers themselves, after the others.
-const OWN_BROKERS: [&str; 9] = [
-    "kill",
-    "kills",
-    "transaction_kills",
-    "handover",
-    "installations",
-    "chaos",
-    "exactly_once",
-    "bank",
-    "rolling",
+/// Suites that start brokers themselves, after the others, in lanes: most of the time they wait for what starts, and for
+/// sessions that end.
+const OWN_BROKERS: [&[&str]; 3] = [
+    &["kill", "kills", "transaction_kills", "installations"],
+    &["chaos", "bank"],
+    &["handover", "exactly_once", "rolling"],
 ];
 
-/// Runs the plan and prints a line per case.
-pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
-    let all = [JAVA.as_slice(), &OTHERS.concat(), &[MAKES], &OWN_BROKERS].concat();
+/// What a broker showed, and how the cases ended.
+pub struct Shown {
+    transcript: Transcript,
+    tally: Tally,
+}
+
+/// Runs the suites against one broker of the plan, the `index`th. Against Apache Kafka nothing is needed that is built.
+pub fn show(tools: &Tools, plan: &Plan, index: usize) -> Result<Shown, String> {
+    let target = *plan.targets.get(index).ok_or("the plan has no such broker")?;
+    println!("conformance: {}", target.name());
+    let scratch = tools.root.join(format!("target/conformance/{}-{index}", target.name()));
+    let tally = Mutex::new(Tally::default());
+    let transcript = on_target(tools, plan, target, &scratch, &plan.listed(tools)?, &tally)?;
+    Ok(Shown { transcript, tally: tally.into_inner().unwrap_or_else(PoisonError::into_inner) })
+}
+
+/// Runs the plan, but for the first broker if that is done, and prints a line per case that failed.
+pub fn run(tools: &Tools, plan: &Plan, begun: Option<Shown>) -> Result<Tally, String> {
+    let all = [JAVA.as_slice(), &OTHERS.concat(), &[MAKES], &OWN_BROKERS.concat()].concat();
     if let Some(unknown) = plan.suites.iter().find(|name| !all.contains(&name.as_str())) {
         return Err(format!("unknown suite {unknown}; there are {}", all.join(", ")));
     }
-    let listed = if plan.record_cases {
-        Cases::read(&tools.root).unwrap_or_default()
-    } else {
-        Cases::read(&tools.root)?
-    };
-    let tally = Mutex::new(Tally::default());
-    // With two brokers the first is the reference, whose cases are not counted.
-    let reference = Mutex::new(Tally::default());
-    let mut transcripts = Vec::new();
-    for (index, target) in plan.targets.iter().enumerate() {
-        println!("conformance: {}", target.name());
-        let scratch = tools.root.join(format!("target/conformance/{}-{index}", target.name()));
-        let counted = if index + 1 < plan.targets.len() { &reference } else { &tally };
-        transcripts.push(on_target(tools, plan, *target, &scratch, &listed, counted)?);
+    let mut shown: Vec<Shown> = begun.into_iter().collect();
+    for index in shown.len()..plan.targets.len() {
+        shown.push(show(tools, plan, index)?);
     }
-    let mut tally = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut reference = reference.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let mut ran: Vec<(Target, Vec<String>)> = Vec::new();
-    for (index, target) in plan.targets.iter().enumerate() {
-        let from = if index + 1 < plan.targets.len() { &mut reference } else { &mut tally };
-        ran.push((*target, std::mem::take(&mut from.ran)));
-    }
+    let listed = plan.listed(tools)?;
+    let ran: Vec<(Target, Vec<String>)> = (plan.targets.iter().zip(&mut shown))
+        .map(|(target, one)| (*target, std::mem::take(&mut one.tally.ran)))
+        .collect();
     // The reference, too: what it was not asked is compared with nothing.
-    let unable = [std::mem::take(&mut reference.unable), std::mem::take(&mut tally.unable)];
-    let left_out = settle(&listed, unable.concat(), &mut tally);
+    let unable = shown.iter_mut().flat_map(|one| std::mem::take(&mut one.tally.unable)).collect();
+    // With two brokers the first is the reference, whose cases are not counted.
+    let Some(Shown { mut transcript, mut tally }) = shown.pop() else {
+        return Ok(Tally::default());
+    };
+    let left_out = settle(&listed, unable, &mut tally);
     if plan.record_cases {
         listed.record(&tools.root, &ran)?;
         println!("conformance: {} is written anew", cases::PATH);
@@ -168,14 +150,15 @@ pub fn run(tools: &Tools, plan: &Plan) -> Result<Tally, String> {
         }
     }
     tally.skipped.extend(plan.left_out());
-    if let [kafka, thalweg] = transcripts.as_mut_slice() {
+    if let [reference] = shown.as_mut_slice() {
+        let (kafka, thalweg) = (&mut reference.transcript, &mut transcript);
         for case in &left_out {
             kafka.remove(case);
             thalweg.remove(case);
         }
         // What the reference fails is nothing to compare with. That it may is said in the list of cases,
         // or it is a failure like any other.
-        for name in reference.failed {
+        for name in std::mem::take(&mut reference.tally.failed) {
             let case = name.split_once('.').map_or("", |(_, case)| case);
             if let Some(reason) = listed.unsteady(case) {
                 println!("skip same.{case}: {name} failed: {reason}");
@@ -228,75 +211,6 @@ fn settle(listed: &Cases, unable: Vec<(Target, String, String)>, tally: &mut Tal
     left_out
 }
 
-impl Plan {
-    fn is_whole(&self) -> bool {
-        self.suites.is_empty() && self.case.is_empty()
-    }
-
-    /// Whether a suite is to run against a broker.
-    fn wants(&self, target: Target, suite: &str) -> bool {
-        let asked = self.suites.iter().any(|name| name == suite);
-        match suite {
-            // A handover needs both, and starts Kafka itself.
-            "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "installations" => {
-                target == Target::Thalweg && (asked || self.suites.is_empty())
-            }
-            // It also looks into directories, and asks for what Kafka does not promise.
-            "kills" | "transaction_kills" => {
-                target == Target::Thalweg && (asked || self.suites.is_empty())
-            }
-            // Kafka needs ten seconds a round to come back: there it only shows that the suite is right.
-            "kill" => asked || (self.suites.is_empty() && target == Target::Thalweg),
-            // Its cases note answers: they say nothing without the broker that says what is right.
-            "answers" => self.targets.len() > 1 && (asked || self.suites.is_empty()),
-            // What is left behind by single cases is not all there must be.
-            "directory" => self.is_whole(),
-            _ => asked || self.suites.is_empty(),
-        }
-    }
-
-    /// Whether a case is to run against a broker.
-    fn wants_case(&self, target: Target, case: &str) -> bool {
-        // Java's suites share a program, and its name comes first.
-        let java = case.strip_prefix("java.");
-        let (suite, name) = java.unwrap_or(case).split_once('.').unwrap_or((case, ""));
-        match suite {
-            // Whatever ran, the broker under the suites must have lived; single suites have none.
-            "broker" => {
-                let others = OTHERS.into_iter().flatten();
-                let mut under_it = JAVA.iter().chain(others).chain(&[MAKES]);
-                under_it.any(|name| self.wants(target, name))
-            }
-            "kill" => {
-                // The list has the rounds of the longest form.
-                let round = name.strip_prefix("round-").and_then(|number| number.parse().ok());
-                self.wants(target, suite)
-                    && round.is_none_or(|round: u32| round <= self.kill_rounds)
-            }
-            "kills" | "transaction_kills" | "handover" | "chaos" | "exactly_once" | "bank"
-            | "rolling" | "directory" => self.wants(target, suite),
-            "installations" => {
-                let chosen = name.split('.').next().unwrap_or_default();
-                self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
-            }
-            _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
-        }
-    }
-
-    /// What a user might miss among the results.
-    fn left_out(&self) -> Vec<String> {
-        let alone = self.targets.len() < 2;
-        let skipped = |what: &str| {
-            println!("skip {what}");
-            what.to_string()
-        };
-        alone
-            .then(|| skipped("answers: there is no second broker to compare with"))
-            .into_iter()
-            .collect()
-    }
-}
-
 fn on_target(
     tools: &Tools,
     plan: &Plan,
@@ -338,69 +252,52 @@ fn on_target(
             follow(command, "directory", target, scratch, tally);
         }
     }
-    // Two lanes here, too: most of the time they wait for what starts, and for sessions that end.
     std::thread::scope(|scope| {
-        scope.spawn(|| directories(tools, plan, target, scratch, tally));
-        clusters(tools, plan, target, scratch, tally);
+        for lane in OWN_BROKERS {
+            let wanted = lane.iter().filter(|name| plan.wants(target, name));
+            let run = |name: &&str| own_brokers(name, tools, plan, target, scratch, tally);
+            scope.spawn(move || wanted.for_each(run));
+        }
     });
     Ok(transcript)
 }
 
-/// Suites of single brokers that are killed, and of directories that are taken over.
-fn directories(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
-    if plan.wants(target, "kill") {
-        kill(tools, plan, target, scratch, tally);
-    }
-    if plan.wants(target, "kills") {
-        let command = kills::command(tools, &plan.binary, &scratch.join("kills"), plan.seed);
-        follow(command, "kills", target, scratch, tally);
-    }
-    if plan.wants(target, "transaction_kills") {
-        let place = scratch.join("transaction_kills");
-        match transaction_kills::command(tools, &plan.binary, &place, plan.seed) {
-            Ok(command) => follow(command, "transaction_kills", target, scratch, tally),
-            Err(why) => record(tally, "transaction_kills", Some(&why), target),
+/// Runs a suite that starts its brokers itself.
+fn own_brokers(
+    name: &str,
+    tools: &Tools,
+    plan: &Plan,
+    target: Target,
+    scratch: &Path,
+    tally: &Mutex<Tally>,
+) {
+    let (binary, seed, place) = (&plan.binary, plan.seed, scratch.join(name));
+    let command = match name {
+        "kill" => return kill(tools, plan, target, scratch, tally),
+        "handover" => return handover(tools, plan, scratch, tally),
+        "installations" => {
+            if let Err(why) = fs::create_dir_all(&place) {
+                let why = format!("{}: {why}", place.display());
+                return record(tally, name, Some(&why), target);
+            }
+            let cases = &plan.installations;
+            let command = installations::command(tools, binary, &place, cases);
+            let seconds_max = installations::CASE_SECONDS_MAX * cases.len() as u64;
+            return follow_for(command, name, target, scratch, tally, seconds_max);
         }
-    }
-    if plan.wants(target, "handover") {
-        handover(tools, plan, scratch, tally);
-    }
-    if plan.wants(target, "installations") {
-        let (cases, place) = (&plan.installations, scratch.join("installations"));
-        if let Err(why) = fs::create_dir_all(&place) {
-            let why = format!("{}: {why}", place.display());
-            return record(tally, "installations", Some(&why), target);
+        "kills" => Ok(kills::command(tools, binary, &place, seed)),
+        "transaction_kills" => transaction_kills::command(tools, binary, &place, seed),
+        "chaos" => Ok(chaos::command(tools, binary, &place, seed, chaos::MIXED, chaos::SHORT)),
+        "exactly_once" => {
+            Ok(chaos::exactly_once(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS))
         }
-        let command = installations::command(tools, &plan.binary, &place, cases);
-        let seconds_max = installations::CASE_SECONDS_MAX * cases.len() as u64;
-        follow_for(command, "installations", target, scratch, tally, seconds_max);
-    }
-}
-
-/// Suites of clusters whose brokers fail, or go and come back.
-fn clusters(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mutex<Tally>) {
-    let (binary, seed) = (&plan.binary, plan.seed);
-    if plan.wants(target, "chaos") {
-        let place = scratch.join("chaos");
-        let command = chaos::command(tools, binary, &place, seed, chaos::MIXED, chaos::SHORT);
-        follow(command, "chaos", target, scratch, tally);
-    }
-    if plan.wants(target, "exactly_once") {
-        let place = scratch.join("exactly_once");
-        let command = chaos::exactly_once(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS);
-        follow(command, "exactly_once", target, scratch, tally);
-    }
-    if plan.wants(target, "bank") {
-        let place = scratch.join("bank");
-        match chaos::bank(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS) {
-            Ok(command) => follow(command, "bank", target, scratch, tally),
-            Err(why) => record(tally, "bank", Some(&why), target),
-        }
-    }
-    if plan.wants(target, "rolling") {
-        let place = scratch.join("rolling");
-        let command = rolling::command(tools, binary, &place, seed, &rolling::SHORT);
-        follow(command, "rolling", target, scratch, tally);
+        "bank" => chaos::bank(tools, binary, &place, seed, chaos::SHORT_TRANSACTIONS),
+        "rolling" => Ok(rolling::command(tools, binary, &place, seed, &rolling::SHORT)),
+        _ => Err("there is no such suite".to_owned()),
+    };
+    match command {
+        Ok(command) => follow(command, name, target, scratch, tally),
+        Err(why) => record(tally, name, Some(&why), target),
     }
 }
 

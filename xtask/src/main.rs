@@ -191,7 +191,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
     if plan.binary.as_os_str().is_empty() && plan.targets.contains(&conformance::Target::Thalweg) {
         plan.binary = test::build(&tools)?;
     }
-    let tally = conformance::run(&tools, &plan)?;
+    let tally = conformance::run(&tools, &plan, None)?;
     let mut count = test::Count::default();
     count.add(tally.passed, tally.failed, tally.skipped);
     count.close()

@@ -28,7 +28,12 @@ pub struct Report {
 /// Builds every test and the binary `thalweg`; gives the latter's path.
 pub fn build(tools: &Tools) -> Result<PathBuf, String> {
     call(tools, &["--no-run"], &[])?;
-    Ok(tools.root.join("target").join(PROFILE).join("thalweg"))
+    Ok(binary(tools))
+}
+
+/// Where the build leaves the binary `thalweg`.
+pub fn binary(tools: &Tools) -> PathBuf {
+    tools.root.join("target").join(PROFILE).join("thalweg")
 }
 
 /// Runs all tests, with variables in their environment.

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::conformance::{self, Plan, Target};
@@ -108,6 +109,7 @@ impl Count {
 
 /// Runs every step, even after one failed, and reports all of them at the end.
 pub fn run(root: &Path, form: Form) -> Result<(), String> {
+    let began = Instant::now();
     let mut steps = Steps::default();
     let mut count = Count::default();
     let mut tools = None;
@@ -116,7 +118,7 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         Ok(())
     });
     let Some(tools) = tools else {
-        steps.report();
+        steps.report(began);
         return Err("without its tools nothing can be tested".into());
     };
     let seed = seed_of_commit(root)?;
@@ -126,7 +128,13 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         cargo(&tools, &["fmt", "--manifest-path", USER, "--check"])
     });
     steps.run("tidy", || tidy::run(root));
-    steps.run("clippy", || {
+    let plan = Arc::new(plan(form, seed, nextest::binary(&tools)));
+    // The suites against Apache Kafka need nothing that is built, and mostly wait: beside the compilers.
+    let reference = (form == Form::Usual).then(|| {
+        let (tools, plan) = (tools.clone(), Arc::clone(&plan));
+        std::thread::spawn(move || conformance::show(&tools, &plan, 0))
+    });
+    steps.run_patiently("clippy", || {
         let what = ["clippy", "--workspace", "--all-targets", "--quiet", "--profile"];
         let how = [nextest::PROFILE, "--features", "thalweg-wire/json", "--", "-D", "warnings"];
         cargo(&tools, &[&what[..], &how[..]].concat())?;
@@ -135,10 +143,17 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         cargo(&tools, &[&what[..], &place[..], &["--", "-D", "warnings"]].concat())
     });
     let mut binary = None;
-    steps.run("build", || {
+    steps.run_patiently("build", || {
         binary = Some(nextest::build(&tools)?);
         Ok(())
     });
+    let mut begun = None;
+    if let Some(reference) = reference {
+        steps.run("kafka", || {
+            begun = Some(reference.join().map_err(|_| "it panicked")??);
+            Ok(())
+        });
+    }
     steps.run("tests", || {
         let mut shared = Shared::start(&tools)?;
         let mut variables = vec![("THALWEG_SEED_BASE", seed.to_string())];
@@ -158,32 +173,30 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         count.add(passed, failed, Vec::new());
         Ok(())
     });
-    steps.run("programs", || {
-        let (passed, failed) = user_programs(&tools)?;
-        count.add(passed, failed, Vec::new());
-        Ok(())
-    });
     if form == Form::Full {
         steps.run("release", || {
             binary = Some(build(&tools)?);
             Ok(())
         });
     }
-    // The short form, which looks at no memory, mostly waits: beside what needs processors.
+    // The client suites mostly wait: what computes is done beside them, unless that takes hours.
+    let mut beside = None;
+    if form == Form::Full {
+        computing(&tools, form, seed, &mut steps, &mut count);
+    } else {
+        let tools = tools.clone();
+        beside = Some(std::thread::spawn(move || {
+            let (mut steps, mut count) = (Steps::default(), Count::default());
+            computing(&tools, form, seed, &mut steps, &mut count);
+            (steps, count)
+        }));
+    }
+    // So does the short form of the soak, which looks at no memory.
     let soaking = binary.clone().filter(|_| form != Form::Full).map(|binary| {
         let root = root.to_path_buf();
         std::thread::spawn(move || soak::run(&root, &binary, form.soak_minutes()))
     });
-    steps.run("cores", || machines::run(CORES, &tools, form.core_seeds(), seed, None));
-    steps.run("groups", || machines::run(GROUPS, &tools, form.group_seeds(), seed, None));
-    steps.run("cluster", || machines::run(CLUSTER, &tools, form.cluster_seeds(), seed, None));
-    steps.run("commits", || machines::run(COMMITS, &tools, form.commit_seeds(), seed, None));
     if let Some(binary) = binary {
-        // Without minutes: one kill, one clean stop.
-        steps.run("soak", || match soaking {
-            Some(soaking) => soaking.join().map_err(|_| "it panicked")?,
-            None => soak::run(root, &binary, form.soak_minutes()),
-        });
         if form == Form::Full {
             // One seed of it is among the client suites.
             steps.run("kills", || kills::run(&tools, &binary, form.soak_minutes(), seed));
@@ -191,35 +204,84 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
             steps.run("mixed", || mixed::run(&tools, &binary, MIXED_MINUTES, seed));
         }
         steps.run("conformance", || {
-            let targets = match form {
-                Form::Quick => vec![Target::Thalweg],
-                _ => vec![Target::Kafka, Target::Thalweg],
-            };
-            let plan = Plan {
-                targets,
-                suites: Vec::new(),
-                case: String::new(),
-                kill_rounds: form.kill_rounds(),
-                seed,
-                installations: match form {
-                    Form::Full => installations::whole(),
-                    _ => installations::part(seed),
-                },
-                binary,
-                record_cases: false,
-                settings: Vec::new(),
-            };
-            let ran = conformance::run(&tools, &plan)?;
+            // Without the reference, whose step says why, there is nothing to compare with.
+            if form == Form::Usual && begun.is_none() {
+                return Err("the suites against Apache Kafka did not end".into());
+            }
+            let plan = Plan { binary: binary.clone(), ..Plan::clone(&plan) };
+            let ran = conformance::run(&tools, &plan, begun.take())?;
             let failed = ran.failed.len();
             count.add(ran.passed, ran.failed, ran.skipped);
             if failed == 0 { Ok(()) } else { Err(format!("{failed} cases failed")) }
         });
+        // Without minutes: one kill, one clean stop.
+        steps.run("soak", || match soaking {
+            Some(soaking) => soaking.join().map_err(|_| "it panicked")?,
+            None => soak::run(root, &binary, form.soak_minutes()),
+        });
     }
-    steps.report();
+    if let Some(beside) = beside {
+        match beside.join() {
+            Ok((done, counted)) => {
+                steps.list.extend(done.list);
+                count.add(counted.passed, counted.failed, counted.skipped);
+            }
+            Err(_) => steps.run("beside", || Err("it panicked".into())),
+        }
+    }
+    steps.report(began);
     // A step that counts nothing by itself counts as one.
     let (passed, failed) = steps.uncounted();
     count.add(passed, failed, Vec::new());
     count.close()
+}
+
+/// What of the client suites is run.
+fn plan(form: Form, seed: u64, binary: PathBuf) -> Plan {
+    Plan {
+        targets: match form {
+            Form::Quick => vec![Target::Thalweg],
+            _ => vec![Target::Kafka, Target::Thalweg],
+        },
+        suites: Vec::new(),
+        case: String::new(),
+        kill_rounds: form.kill_rounds(),
+        seed,
+        installations: match form {
+            Form::Full => installations::whole(),
+            _ => installations::part(seed),
+        },
+        binary,
+        record_cases: false,
+        settings: Vec::new(),
+    }
+}
+
+/// The steps that need processors and nothing else: state machines under many seeds, and users' programs, which are
+/// compiled first.
+fn computing(tools: &Tools, form: Form, seed: u64, steps: &mut Steps, count: &mut Count) {
+    for (name, machines, seeds) in [
+        ("cores", CORES, form.core_seeds()),
+        ("groups", GROUPS, form.group_seeds()),
+        ("cluster", CLUSTER, form.cluster_seeds()),
+        ("commits", COMMITS, form.commit_seeds()),
+    ] {
+        steps.run_patiently(name, || machines::run(machines, tools, seeds, seed, None));
+    }
+    steps.run_patiently("user build", || build_user_programs(tools));
+    steps.run("programs", || {
+        let (passed, failed) = user_programs(tools)?;
+        count.add(passed, failed, Vec::new());
+        Ok(())
+    });
+}
+
+/// Has this thread, and the processes that it starts, wait for all others that want a processor. Without `renice` they
+/// do not.
+fn yield_to_others() {
+    let Ok(thread) = fs::read_link("/proc/thread-self") else { return };
+    let Some(id) = thread.file_name() else { return };
+    let _ = Command::new("renice").args(["-n", "15", "-p"]).arg(id).stdout(Stdio::null()).status();
 }
 
 /// A number that differs from commit to commit, so that what is drawn does, and that is the same for
@@ -247,6 +309,12 @@ fn doc_tests(tools: &Tools) -> Result<(usize, Vec<String>), String> {
 /// What users' programs do: how many tests passed, and which did not.
 fn user_programs(tools: &Tools) -> Result<(usize, Vec<String>), String> {
     cargo_test(tools, "user", &user_place(tools)?)
+}
+
+/// Builds users' programs and their tests.
+fn build_user_programs(tools: &Tools) -> Result<(), String> {
+    let what = ["test", "--no-run", "--quiet", "--profile", nextest::PROFILE];
+    cargo(tools, &[&what[..], &user_place(tools)?].concat())
 }
 
 /// Builds one of users' programs.
@@ -302,7 +370,9 @@ pub fn build(tools: &Tools) -> Result<PathBuf, String> {
 
 /// The same where nothing but Kafka's jars is needed.
 pub fn build_in(root: &Path, jars: &Path) -> Result<PathBuf, String> {
-    let build = ["build", "--release", "--quiet", "--package", "thalweg-cli"];
+    // What is shipped has jemalloc.
+    let build =
+        ["build", "--release", "--quiet", "--package", "thalweg-cli", "--features", "jemalloc"];
     run_cargo(cargo_in(root, jars), &build)?;
     Ok(root.join("target/release/thalweg"))
 }
@@ -345,6 +415,16 @@ impl Steps {
         self.list.push((name.to_string(), start.elapsed().as_secs_f64(), outcome.err()));
     }
 
+    /// The same, on a thread that waits for all others that want a processor.
+    fn run_patiently(&mut self, name: &str, step: impl FnOnce() -> Result<(), String> + Send) {
+        let patient = || {
+            yield_to_others();
+            step()
+        };
+        let on_a_thread = || std::thread::scope(|scope| scope.spawn(patient).join());
+        self.run(name, || on_a_thread().map_err(|_| "it panicked")?);
+    }
+
     /// The steps of which nothing else counts anything: how many passed, and which did not.
     fn uncounted(&self) -> (usize, Vec<String>) {
         const COUNTED: [&str; 4] = ["tests", "doc tests", "programs", "conformance"];
@@ -357,14 +437,14 @@ impl Steps {
         (passed.len(), failed.collect())
     }
 
-    fn report(&self) {
+    /// Steps run beside each other, so that the whole takes less than their sum.
+    fn report(&self, began: Instant) {
         println!("== summary");
         for (name, seconds, failure) in &self.list {
             let verdict =
                 failure.as_deref().map_or("ok".to_string(), |why| format!("FAILED: {why}"));
             println!("{name:>12} {seconds:6.0} s  {verdict}");
         }
-        let all: f64 = self.list.iter().map(|step| step.1).sum();
-        println!("{:>12} {all:6.0} s", "all");
+        println!("{:>12} {:6.0} s", "all", began.elapsed().as_secs_f64());
     }
 }
