@@ -73,6 +73,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             rebalance mode for so long [1]; repeats a seed as soak kills does
   soak makes [MINUTES]      a group of each of six other makes, whose members are scaled, killed, paused and cut
                             off, in both modes in turn [60]; repeats a seed as soak kills does
+  soak disconnects FILE     connections of every make end, and members are killed, with and without a disconnect
+                            grace: lines of JSON to FILE, tables to standard output
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice;
                             NAME is a fault's or a suite's of tests/mutations.toml
@@ -124,6 +126,7 @@ fn main() -> ExitCode {
         ["soak", "mixed", minutes] => mixed(&root, minutes),
         ["soak", "makes"] => makes(&root, "60"),
         ["soak", "makes", minutes] => makes(&root, minutes),
+        ["soak", "disconnects", file] => disconnects(&root, file),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["held-heartbeats", out] => held_heartbeats(&root, out),
@@ -302,6 +305,11 @@ fn makes(root: &Path, minutes: &str) -> Result<(), String> {
     let minutes = minutes.parse().map_err(|e| format!("soak makes: {e}"))?;
     let tools = setup::run(root)?;
     mixed::makes(&tools, &test::build(&tools)?, minutes, test::seed_of_commit(root)?)
+}
+
+fn disconnects(root: &Path, out: &str) -> Result<(), String> {
+    let tools = setup::run(root)?;
+    mixed::disconnects(&tools, &test::build(&tools)?, out)
 }
 
 fn held_heartbeats(root: &Path, out: &str) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! Unmodified clients of many makes in consumer groups: the soak of one group of them
 //! (`tests/python/group_soak.py`) and that of one group for each make (`tests/python/makes_soak.py`), in both modes of
-//! `thalweg.group.classic.rebalance.mode`, and what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`).
+//! `thalweg.group.classic.rebalance.mode`, what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`),
+//! and what the end of a connection does (`tests/python/makes_disconnects.py`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -22,6 +23,13 @@ pub fn makes(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<()
     command.arg("--node-modules").arg(&tools.node_modules).arg("--makes").arg(&tools.makes);
     add_go_programs(tools, &mut command)?;
     command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
+    call(command)
+}
+
+/// Ends connections of every make, and kills members, with and without a disconnect grace; lines of JSON go to a file.
+pub fn disconnects(tools: &Tools, binary: &Path, out: &str) -> Result<(), String> {
+    let mut command = with_clients(tools, binary, "makes_disconnects.py", "target/disconnects")?;
+    command.arg("--makes").arg(&tools.makes).args(["--out", out]);
     call(command)
 }
 
