@@ -2,11 +2,12 @@
 
 import socket
 import socketserver
+import struct
 import threading
 import time
 import unittest
 
-from group_proxy import HEADER, Proxy
+from group_proxy import HEADER, ApiKeys, Proxy
 from ports import free
 
 SECONDS_MAX = 10
@@ -77,6 +78,44 @@ class ProxyTest(unittest.TestCase):
         while not self.client("a-1").is_answered():
             self.assertLess(time.monotonic(), deadline)
             time.sleep(0.02)
+
+    def test_restart_closes_the_port_for_some_time(self):
+        for with_reset in (False, True):
+            client = self.client("a-1")
+            self.assertTrue(client.is_answered())
+            self.assertEqual(1, self.proxy.restart(0.5, with_reset))
+            self.assertFalse(client.is_answered())
+            with self.assertRaises(ConnectionRefusedError):
+                self.client("a-1")
+            deadline = time.monotonic() + SECONDS_MAX
+            while True:
+                try:
+                    self.assertTrue(self.client("a-1").is_answered())
+                    break
+                except ConnectionRefusedError:
+                    self.assertLess(time.monotonic(), deadline)
+                    time.sleep(0.02)
+            self.assertEqual(1, self.proxy.cut("a"))
+
+    def test_api_keys_are_read_from_pieces(self):
+        frames = b"".join(struct.pack(">ih", 2 + len(rest), key) + rest for key, rest in [(1, b"abc"), (12, b""), (68, b"x" * 99)])
+        for size in (1, 5, 7, 1000):
+            keys = ApiKeys()
+            self.assertEqual(
+                [1, 12, 68], [key for at in range(0, len(frames), size) for key in keys.of(frames[at : at + size])]
+            )
+
+    def test_idle_connections_are_closed_until_told_otherwise(self):
+        client = self.client("a-1")
+        self.assertTrue(client.is_answered())
+        self.proxy.close_idle(0.2)
+        # Its end is read as no more bytes.
+        self.assertEqual(b"", client.socket.recv(1))
+        self.proxy.close_idle(None)
+        client = self.client("a-1")
+        self.assertTrue(client.is_answered())
+        time.sleep(0.6)
+        self.assertTrue(client.is_answered())
 
 
 if __name__ == "__main__":

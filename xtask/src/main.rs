@@ -77,6 +77,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                          [--steps LIST] [--at-once N] [--out FILE]
                             a group of each make of client, whose coordinator moves to a Java broker and
                             back, by elections and by kill -9
+  soak disconnects FILE     connections of every make end, and members are killed, with and without a disconnect
+                            grace: lines of JSON to FILE, tables to standard output
   held-heartbeats FILE      what a held heartbeat does to each make of client, to FILE.json and FILE.md
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice;
                             NAME is a fault's or a suite's of tests/mutations.toml
@@ -129,6 +131,7 @@ fn main() -> ExitCode {
         ["soak", "makes"] => makes(&root, "60"),
         ["soak", "makes", minutes] => makes(&root, minutes),
         ["soak", "coordinator-moves", rest @ ..] => coordinator_moves(&root, rest),
+        ["soak", "disconnects", file] => disconnects(&root, file),
         ["soak"] => soak(&root, "60"),
         ["soak", minutes] => soak(&root, minutes),
         ["held-heartbeats", out] => held_heartbeats(&root, out),
@@ -320,6 +323,11 @@ fn coordinator_moves(root: &Path, args: &[&str]) -> Result<(), String> {
     }
     let tools = setup::run(root)?;
     mixed::coordinator_moves(&tools, &test::build(&tools)?, args)
+}
+
+fn disconnects(root: &Path, out: &str) -> Result<(), String> {
+    let tools = setup::run(root)?;
+    mixed::disconnects(&tools, &test::build(&tools)?, out)
 }
 
 fn held_heartbeats(root: &Path, out: &str) -> Result<(), String> {

@@ -1,7 +1,8 @@
 //! Unmodified clients of many makes in consumer groups: the soak of one group of them
 //! (`tests/python/group_soak.py`) and that of one group for each make (`tests/python/makes_soak.py`), in both modes of
 //! `thalweg.group.classic.rebalance.mode`, what becomes of them when their coordinator moves to a Java broker
-//! (`tests/python/coordinator_moves.py`), and what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`).
+//! (`tests/python/coordinator_moves.py`), what a held heartbeat does to each of them (`tests/python/held_heartbeats.py`),
+//! and what the end of a connection does (`tests/python/makes_disconnects.py`).
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -45,6 +46,13 @@ pub fn moves_command(tools: &Tools, binary: &Path, scratch: &Path, options: &[&s
 pub fn coordinator_moves(tools: &Tools, binary: &Path, options: &[&str]) -> Result<(), String> {
     let mut command = with_clients(tools, binary, "coordinator_moves.py", "target/moves")?;
     command.arg("--makes").arg(&tools.makes).args(options);
+    call(command)
+}
+
+/// Ends connections of every make, and kills members, with and without a disconnect grace; lines of JSON go to a file.
+pub fn disconnects(tools: &Tools, binary: &Path, out: &str) -> Result<(), String> {
+    let mut command = with_clients(tools, binary, "makes_disconnects.py", "target/disconnects")?;
+    command.arg("--makes").arg(&tools.makes).args(["--out", out]);
     call(command)
 }
 

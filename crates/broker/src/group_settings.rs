@@ -152,6 +152,7 @@ mod tests {
         let mut expected = GroupConfig { has_consumer_records: false, ..Default::default() };
         expected.consumer.classic_rebalance_mode = ClassicRebalanceMode::Server;
         expected.consumer.heartbeat_push = true;
+        expected.consumer.disconnect_grace_ms = 5_000;
         assert_eq!(settings, expected);
     }
 

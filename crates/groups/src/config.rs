@@ -79,8 +79,9 @@ pub struct ConsumerGroupConfig {
     /// `thalweg.group.heartbeat.push`
     pub heartbeat_push: bool,
     /// `thalweg.group.disconnect.grace.ms`: a dynamic member is removed when it has no connection to the coordinator, and
-    /// its next heartbeat is overdue by so long. It is due after the last one by the interval between the last two. A
-    /// member whose connection has not carried two heartbeats has its session, and so has a static one. 0 for never.
+    /// its next heartbeat is overdue by so long. It is due two intervals after the connection ended; the interval is
+    /// the time between the last two heartbeats, or what the consumer protocol tells the member. A member whose
+    /// connection has not carried two heartbeats has its session, and so has a static one. 0 for never.
     pub disconnect_grace_ms: i32,
 }
 

@@ -17,7 +17,7 @@ const DISCONNECTED: &str = "thalweg_group_members_disconnected_total";
 /// Longest wait for an event. Shorter than any session here.
 const WAIT: Duration = Duration::from_secs(60);
 
-/// A broker on which no session ends while a test runs. A heartbeat of the consumer protocol is due after 2 s.
+/// A broker on which no session ends while a test runs. Members of the consumer protocol are told 2 s.
 async fn broker(grace_ms: i32) -> TestBroker {
     let broker = TestBroker::builder()
         .config("group.consumer.min.heartbeat.interval.ms", 2_000)

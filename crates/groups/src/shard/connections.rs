@@ -4,11 +4,13 @@
 //! session timeout, because a connection may end for other reasons. With a grace, a dynamic member is removed as if its
 //! session had ended when two things hold:
 //! - it has no connection to the coordinator;
-//! - its next heartbeat is overdue by the grace, and the grace has also passed since its last connection ended.
+//! - its next heartbeat is overdue by the grace.
 //!
-//! A live client sends that heartbeat on a new connection. The second half of the second condition is for members
-//! whose heartbeat is overdue already when the connection ends: their JoinGroup waits, or a proxy hung before it ended.
-//! They get the time to connect again, too.
+//! A live client sends that heartbeat on a new connection. It is due two intervals after the connection ended (why two:
+//! [`HeartbeatTimes::due_after_ms`]). It does not count from the last heartbeat: a heartbeat that is held ends with its
+//! connection, and clients back off from there (kafka-python, Sarama: up to 8 s after a port was closed for 2 s). A
+//! member whose heartbeat is overdue when the connection ends gets the time to return, too: its JoinGroup waited, or a
+//! proxy hung.
 //!
 //! A member is exempt if its last heartbeat's connection has not carried two. A client that connects for each heartbeat,
 //! or behind a proxy that closes idle connections, has none between two heartbeats. A shard that was loaded knows no
@@ -197,14 +199,14 @@ impl GroupShard {
             return;
         };
         let (told_ms, session_ms) = (ms(member.told_interval_ms), ms(member.session_timeout_ms));
-        let Some(due_ms) = heartbeats.and_then(|times| times.due_ms(told_ms, session_ms)) else {
+        let Some(due_ms) = heartbeats.and_then(|of| of.due_after_ms(told_ms, session_ms)) else {
             return;
         };
-        let fails_at_ms = due_ms.max(now.monotonic_ms).saturating_add(grace_ms);
+        let delay_ms = due_ms.saturating_add(grace_ms);
+        let fails_at_ms = now.monotonic_ms.saturating_add(delay_ms);
         let failing =
             Connected { open: BTreeSet::new(), heartbeats, fails_at_ms: Some(fails_at_ms) };
         self.connections.insert(member.group.clone(), member.id.clone(), failing);
-        let delay_ms = fails_at_ms.saturating_sub(now.monotonic_ms);
         out.schedule(GroupTimer::Disconnected(member.group, member.id), delay_ms);
     }
 

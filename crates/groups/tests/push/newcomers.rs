@@ -168,7 +168,7 @@ fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
     world.run(&format!("disconnect g=g m={dying} conn=1"), None);
     holder.told.clear();
     assert!(ask(&mut holder, &mut world), "{:?}", world.state());
-    world.memory.advance(1_999);
+    world.memory.advance(2_999);
     holder.run(&mut world);
     assert_eq!(holder.told(), Vec::<String>::new());
     world.memory.advance(1);

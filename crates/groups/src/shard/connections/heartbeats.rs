@@ -1,4 +1,4 @@
-//! When the next heartbeat of a member is due, as the connection shows it that carried the last one.
+//! The heartbeat interval of a member, as the connection shows it that carried the last heartbeat.
 //!
 //! A classic client does not send its heartbeat interval, so the interval is measured. It is the longer one of the
 //! last two: a heartbeat that a client sends early (franz-go forces one, librdkafka sends one after a rebalance)
@@ -78,12 +78,17 @@ impl HeartbeatTimes {
         Some(times)
     }
 
-    /// When the next heartbeat is due; `None` if the connection has not carried two. The interval is no shorter than
-    /// `told_ms`, which the coordinator tells members of the consumer protocol (0 to others), and no longer than the
-    /// session, which ends then anyway.
-    pub(super) fn due_ms(&self, told_ms: u64, session_ms: u64) -> Option<u64> {
-        let interval_ms = self.interval_ms?.max(self.before_ms).max(told_ms).min(session_ms);
-        Some(self.last_ms.saturating_add(interval_ms))
+    /// How long after the end of its connection a member's next heartbeat is due; `None` if the connection has not
+    /// carried two heartbeats.
+    ///
+    /// It is two intervals: a heartbeat that finds no connection fails, and some clients send the next one a whole
+    /// interval later (librdkafka). The coordinator tells members of the consumer protocol the interval, `told_ms` (0 for
+    /// others), and holds their heartbeats for so long, so what is measured of them is up to twice of it already. No
+    /// heartbeat is due after the session, which ends then anyway.
+    pub(super) fn due_after_ms(&self, told_ms: u64, session_ms: u64) -> Option<u64> {
+        let measured_ms = self.interval_ms?.max(self.before_ms);
+        let interval_ms = if told_ms > 0 { told_ms } else { measured_ms };
+        Some(interval_ms.saturating_mul(2).max(measured_ms).min(session_ms))
     }
 }
 
@@ -94,46 +99,46 @@ mod tests {
     const ONE: ConnectionId = ConnectionId(1);
     const OTHER: ConnectionId = ConnectionId(2);
 
-    fn due_ms(signs: &[(Sign, ConnectionId, u64)], told_ms: u64) -> Option<u64> {
+    fn due_after_ms(signs: &[(Sign, ConnectionId, u64)], told_ms: u64) -> Option<u64> {
         let after = |times, &(sign, connection, now_ms): &(Sign, ConnectionId, u64)| {
             HeartbeatTimes::after(times, sign, connection, now_ms)
         };
-        signs.iter().fold(None, after)?.due_ms(told_ms, 10_000)
+        signs.iter().fold(None, after)?.due_after_ms(told_ms, 10_000)
     }
 
     #[test]
-    fn heartbeat_is_due_an_interval_after_the_last() {
+    fn heartbeat_is_due_after_two_intervals() {
         use Sign::{Heartbeat, Join, Other};
         let beats = [(Heartbeat, ONE, 1_000), (Heartbeat, ONE, 4_000)];
-        assert_eq!(due_ms(&beats[..1], 0), None);
-        assert_eq!(due_ms(&beats, 0), Some(7_000));
+        assert_eq!(due_after_ms(&beats[..1], 0), None);
+        assert_eq!(due_after_ms(&beats, 0), Some(6_000));
         // Commits change nothing.
         let commit = [beats[0], (Other, ONE, 2_000), beats[1], (Other, OTHER, 6_000)];
-        assert_eq!(due_ms(&commit, 0), Some(7_000));
-        assert_eq!(due_ms(&[(Join, ONE, 900), beats[0], beats[1]], 0), Some(7_000));
-        assert_eq!(due_ms(&[(Other, ONE, 0)], 0), None);
+        assert_eq!(due_after_ms(&commit, 0), Some(6_000));
+        assert_eq!(due_after_ms(&[(Join, ONE, 900), beats[0], beats[1]], 0), Some(6_000));
+        assert_eq!(due_after_ms(&[(Other, ONE, 0)], 0), None);
     }
 
     #[test]
     fn early_heartbeat_does_not_shorten_the_interval() {
         use Sign::{Heartbeat, Join};
         let beats = [(Heartbeat, ONE, 0), (Heartbeat, ONE, 3_000), (Heartbeat, ONE, 3_100)];
-        assert_eq!(due_ms(&beats, 0), Some(6_100));
-        // One after a join ends no interval, and the join itself begins one.
+        assert_eq!(due_after_ms(&beats, 0), Some(6_000));
+        // One after a join ends no interval.
         let joined = [beats[0], beats[1], (Join, ONE, 4_000), (Heartbeat, ONE, 4_050)];
-        assert_eq!(due_ms(&joined[..3], 0), Some(7_000));
-        assert_eq!(due_ms(&joined, 0), Some(7_050));
-        assert_eq!(due_ms(&[beats[0], (Join, ONE, 1), (Heartbeat, ONE, 2)], 0), None);
+        assert_eq!(due_after_ms(&joined, 0), Some(6_000));
+        assert_eq!(due_after_ms(&[beats[0], (Join, ONE, 1), (Heartbeat, ONE, 2)], 0), None);
     }
 
     #[test]
-    fn interval_the_coordinator_tells_is_the_shortest() {
+    fn told_interval_counts_before_a_measured_one() {
         use Sign::Heartbeat;
         let beats = [(Heartbeat, ONE, 0), (Heartbeat, ONE, 100)];
-        assert_eq!(due_ms(&beats, 5_000), Some(5_100));
-        assert_eq!(due_ms(&[beats[0], (Heartbeat, ONE, 9_000)], 5_000), Some(18_000));
+        assert_eq!(due_after_ms(&beats, 4_000), Some(8_000));
+        assert_eq!(due_after_ms(&[beats[0], (Heartbeat, ONE, 6_000)], 4_000), Some(8_000));
+        assert_eq!(due_after_ms(&[beats[0], (Heartbeat, ONE, 9_000)], 4_000), Some(9_000));
         // A session is the longest.
-        assert_eq!(due_ms(&[beats[0], (Heartbeat, ONE, 90_000)], 5_000), Some(100_000));
+        assert_eq!(due_after_ms(&[beats[0], (Heartbeat, ONE, 90_000)], 4_000), Some(10_000));
     }
 
     #[test]
@@ -145,7 +150,7 @@ mod tests {
             (Heartbeat, OTHER, 6_000),
             (Heartbeat, OTHER, 7_000),
         ];
-        assert_eq!(due_ms(&beats[..3], 0), None);
-        assert_eq!(due_ms(&beats, 0), Some(8_000));
+        assert_eq!(due_after_ms(&beats[..3], 0), None);
+        assert_eq!(due_after_ms(&beats, 0), Some(2_000));
     }
 }
