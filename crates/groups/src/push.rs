@@ -17,10 +17,10 @@
 //! the other, in every rebalance, and not be held again before their next heartbeat is due.
 //!
 //! So is the first heartbeat of a member of the consumer protocol, as long as others have what it is to get: its answer
-//! would be an empty assignment, and what becomes free a moment later would stand still until the member's next
-//! heartbeat. The answer is the one that the coordinator would give when the partitions are free. A client that sends
+//! would be an empty assignment, and a partition that becomes free a moment later would stand still until the member's
+//! next heartbeat. The answer is the one that the coordinator would give when the partitions are free. A client that sends
 //! nothing after an empty assignment (librdkafka) is answered with the whole of its target, if that is free in time.
-//! One that acknowledges it at once (Java's) may be answered with a part: what it sends then is held.
+//! One that acknowledges it at once may be answered with a part: the acknowledgement is held.
 //!
 //! A member's session begins anew when its heartbeat comes, and when that is handled once more, so one that
 //! dies with its connection open counts as alive for longer, by the time its heartbeat was held at most.

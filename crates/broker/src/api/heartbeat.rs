@@ -18,6 +18,9 @@
 //! What a member of the classic protocol calls its heartbeat interval is not told to the coordinator. It is
 //! measured by the times at which heartbeats come.
 
+mod clients;
+mod holdable;
+
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
@@ -25,15 +28,11 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
-use thalweg_groups::{Due, GroupRequest, GroupResponse, HeldHeartbeat, HoldLimits};
-use thalweg_wire::messages::{
-    ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, HeartbeatRequest,
-    HeartbeatResponse, SyncGroupRequest, SyncGroupResponse,
-};
-use thalweg_wire::{ApiKey, ErrorCode, Message, Request};
+use thalweg_groups::{Due, GroupResponse, HeldHeartbeat, HoldLimits};
+use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::time::Sleep;
 
-use super::groups::{has_consumer_protocol, partition_of, submit_again, submit_to};
+use super::groups::{partition_of, submit_again, submit_to};
 use super::request::{Context, Scratch};
 use super::{Handled, encode, reply};
 use crate::broker::Broker;
@@ -41,6 +40,8 @@ use crate::coordinators::runtime::Submitted;
 use crate::net::budget::Charge;
 use crate::net::connection::Parked;
 use crate::net::frame::NextRequest;
+use clients::{Client, Software};
+pub(super) use holdable::Holdable;
 
 /// Part of the session timeout for which a heartbeat may be held whose client sends the next one by then, or
 /// with the answer: what lies between two is no longer than it is with an interval of that part.
@@ -79,121 +80,6 @@ const WAITED_MAX: u32 = 50;
 
 /// What was held for less counts as answered at once.
 const HELD_MIN: Duration = Duration::from_millis(EXPEDITED_MS_MIN as u64);
-
-/// How a client goes about heartbeats, of those that stand it that one is held.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Client {
-    /// The next heartbeat is sent when it is due, whether or not the last one has been answered.
-    Pipelined,
-    /// One heartbeat is in flight at a time.
-    OneInFlight,
-    /// The same, and every answer says how long after the heartbeat the next one is sent.
-    AdoptsInterval,
-    /// One is in flight at a time. The interval counts from the heartbeat that was sent, and anew from an answer
-    /// that says another one. A client whose next heartbeat is due while the last one is in flight waits for the
-    /// answer in a loop that takes a whole core (the Java client, 4.3).
-    WaitsAtInterval,
-    /// One is in flight at a time, whose request times out, as if the coordinator were gone, after the interval
-    /// that the last answer said, or one second if that is longer.
-    TimesOutAfterInterval,
-    /// It is not known what the client does. No heartbeat of it is held but the first of the consumer protocol.
-    Unknown,
-}
-
-impl Client {
-    /// How a client goes about what is held of such a request; `None` if it is not known to stand that.
-    fn of(software: &Software, key: ApiKey) -> Option<Client> {
-        let (since, client) = match key {
-            ApiKey::HEARTBEAT => software.known.classic,
-            ApiKey::SYNC_GROUP => (software.known.classic.0, Client::OneInFlight),
-            ApiKey::CONSUMER_GROUP_HEARTBEAT => software.known.consumer,
-            _ => return None,
-        };
-        (software.release >= since).then_some(client)
-    }
-}
-
-/// The major and the minor number of a release.
-type Release = (u32, u32);
-
-/// A client that stands it that a heartbeat is held: from which release on, and how it goes about heartbeats.
-#[derive(Debug)]
-struct Known {
-    software: &'static str,
-    classic: (Release, Client),
-    consumer: (Release, Client),
-}
-
-/// What `held_heartbeats.py` has found out of each, with the oldest release that it was run with.
-static KNOWN: [Known; 6] = [
-    Known {
-        software: "apache-kafka-java",
-        classic: ((2, 8), Client::Pipelined),
-        consumer: ((3, 9), Client::WaitsAtInterval),
-    },
-    LIBRDKAFKA,
-    // It has librdkafka's numbers.
-    Known { software: "confluent-kafka-python", ..LIBRDKAFKA },
-    Known {
-        software: "thalweg",
-        classic: ((0, 0), Client::OneInFlight),
-        consumer: ((0, 0), Client::AdoptsInterval),
-    },
-    // As Java's.
-    Known {
-        software: "thalweg-bench",
-        classic: ((0, 0), Client::Pipelined),
-        consumer: ((0, 0), Client::WaitsAtInterval),
-    },
-    // As librdkafka's: it acknowledges no empty assignment.
-    Known {
-        software: "thalweg-bench-librdkafka",
-        classic: ((0, 0), Client::OneInFlight),
-        consumer: ((0, 0), Client::TimesOutAfterInterval),
-    },
-];
-
-const LIBRDKAFKA: Known = Known {
-    software: "librdkafka",
-    classic: ((2, 0), Client::OneInFlight),
-    consumer: ((2, 12), Client::TimesOutAfterInterval),
-};
-
-/// The epoch that a member of the consumer protocol joins with.
-const JOIN_EPOCH: i32 = 0;
-
-/// How versions of the Java client end that bear the numbers of the Confluent Platform, 7.9.0-ccs for 3.9.0.
-const PLATFORM: &str = "-ccs";
-const ENTERPRISE: &str = "-ce";
-
-/// The release of Apache Kafka in one of the Confluent Platform, as far as it may be one that is known.
-fn kafka_release(platform: Release) -> Option<Release> {
-    match platform {
-        (major @ 7.., minor) => Some((major - 4, minor)),
-        (6, minor) => Some((2, minor.checked_add(6)?)),
-        _ => None,
-    }
-}
-
-/// What a client says that it is.
-#[derive(Debug)]
-struct Software {
-    known: &'static Known,
-    release: Release,
-}
-
-impl Software {
-    /// A client that is in [`KNOWN`].
-    fn known(name: &str, version: &str) -> Option<Software> {
-        let known = KNOWN.iter().find(|known| known.software == name)?;
-        let mut numbers = version.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-        // A version that is none may be any.
-        let release = numbers.next().zip(numbers.next()).and_then(|(a, b)| a.ok().zip(b.ok()))?;
-        let is_platform = [PLATFORM, ENTERPRISE].iter().any(|suffix| version.ends_with(suffix));
-        let release = if is_platform { kafka_release(release)? } else { release };
-        Some(Software { known, release })
-    }
-}
 
 /// What a connection knows that matters to heartbeats.
 #[derive(Debug, Default)]
@@ -354,208 +240,6 @@ impl Hold {
     }
 }
 
-/// What is different between the requests that may be held: the heartbeats of the two protocols, and SyncGroup.
-pub(super) trait Holdable: Request<Response: Message + Send> + Send + 'static {
-    /// What is to be remembered of a request, so that it can be handled once more, besides the names that the
-    /// coordinator has of its group and member.
-    type Again: Send + Sync;
-
-    fn group(&self) -> &str;
-    fn again(&self) -> Self::Again;
-    /// The same request, without what the coordinator has taken note of when it has handled it once, and with what the
-    /// member would know if it had got the last answer.
-    fn repeat(again: &Self::Again, group: &str, member: &str, last: &Self::Response) -> Self;
-    fn into_request(self) -> GroupRequest;
-    fn response(response: GroupResponse) -> Option<Self::Response>;
-    fn error(code: ErrorCode) -> Self::Response;
-    fn is_ok(response: &Self::Response) -> bool;
-    /// The interval after which the next one is sent, where the coordinator says it, in milliseconds.
-    fn interval_ms(response: &Self::Response) -> Option<i32>;
-    /// Asks for the next heartbeat soon, where the protocol has the coordinator say when.
-    fn expedite_next(response: &mut Self::Response, to_ms: fn(i32) -> i32);
-    fn is_served(context: &Context) -> bool;
-
-    /// Whether it is the first heartbeat of a member of the consumer protocol.
-    fn joins(&self) -> bool {
-        false
-    }
-
-    /// Whether its member has an instance id, where that matters to how it is held.
-    fn is_static(&self) -> bool {
-        false
-    }
-
-    /// The answer to a first heartbeat that is handled once more: what was there to say the last time, and has not been
-    /// said, is said.
-    fn follow(response: Self::Response, _last: Self::Response) -> Self::Response {
-        response
-    }
-}
-
-/// What all say in the same way.
-macro_rules! holdable {
-    ($response:ident, $variant:ident) => {
-        fn group(&self) -> &str {
-            &self.group_id
-        }
-
-        fn into_request(self) -> GroupRequest {
-            GroupRequest::$variant(self)
-        }
-
-        fn response(response: GroupResponse) -> Option<$response> {
-            match response {
-                GroupResponse::$variant(response) => Some(response),
-                _ => None,
-            }
-        }
-
-        fn error(error_code: ErrorCode) -> $response {
-            $response { error_code, ..Default::default() }
-        }
-
-        fn is_ok(response: &$response) -> bool {
-            response.error_code.is_ok()
-        }
-    };
-}
-
-impl Holdable for HeartbeatRequest {
-    /// Generation and instance id.
-    type Again = (i32, Option<Box<str>>);
-
-    holdable!(HeartbeatResponse, Heartbeat);
-
-    fn again(&self) -> Self::Again {
-        (self.generation_id, self.group_instance_id.as_deref().map(Box::from))
-    }
-
-    fn repeat(
-        (generation_id, instance_id): &Self::Again,
-        group: &str,
-        member: &str,
-        _: &HeartbeatResponse,
-    ) -> Self {
-        HeartbeatRequest {
-            group_id: group.to_owned(),
-            generation_id: *generation_id,
-            member_id: member.to_owned(),
-            group_instance_id: instance_id.as_deref().map(str::to_owned),
-            ..Default::default()
-        }
-    }
-
-    fn is_served(_: &Context) -> bool {
-        true
-    }
-
-    fn interval_ms(_: &HeartbeatResponse) -> Option<i32> {
-        None
-    }
-
-    fn expedite_next(_: &mut HeartbeatResponse, _: fn(i32) -> i32) {}
-}
-
-impl Holdable for SyncGroupRequest {
-    /// All but the assignments. It is held rarely, and not for long.
-    type Again = Box<SyncGroupRequest>;
-
-    holdable!(SyncGroupResponse, SyncGroup);
-
-    fn again(&self) -> Self::Again {
-        Box::new(SyncGroupRequest {
-            group_id: self.group_id.clone(),
-            generation_id: self.generation_id,
-            member_id: self.member_id.clone(),
-            group_instance_id: self.group_instance_id.clone(),
-            protocol_type: self.protocol_type.clone(),
-            protocol_name: self.protocol_name.clone(),
-            ..Default::default()
-        })
-    }
-
-    fn repeat(again: &Self::Again, _: &str, _: &str, _: &SyncGroupResponse) -> Self {
-        SyncGroupRequest::clone(again)
-    }
-
-    fn is_served(_: &Context) -> bool {
-        true
-    }
-
-    fn interval_ms(_: &SyncGroupResponse) -> Option<i32> {
-        None
-    }
-
-    fn expedite_next(_: &mut SyncGroupResponse, _: fn(i32) -> i32) {}
-}
-
-impl Holdable for ConsumerGroupHeartbeatRequest {
-    /// Member epoch and instance id.
-    type Again = (i32, Option<Box<str>>);
-
-    holdable!(ConsumerGroupHeartbeatResponse, ConsumerGroupHeartbeat);
-
-    fn again(&self) -> Self::Again {
-        (self.member_epoch, self.instance_id.as_deref().map(Box::from))
-    }
-
-    /// A member that joins has joined by then. It has been told of no partition, so it owns none.
-    fn repeat(
-        (member_epoch, instance_id): &Self::Again,
-        group: &str,
-        member: &str,
-        last: &ConsumerGroupHeartbeatResponse,
-    ) -> Self {
-        let joins = *member_epoch == JOIN_EPOCH;
-        ConsumerGroupHeartbeatRequest {
-            group_id: group.to_owned(),
-            member_id: member.to_owned(),
-            member_epoch: if joins { last.member_epoch } else { *member_epoch },
-            instance_id: instance_id.as_deref().map(str::to_owned),
-            rebalance_timeout_ms: -1,
-            topic_partitions: joins.then(Vec::new),
-            ..Default::default()
-        }
-    }
-
-    fn joins(&self) -> bool {
-        self.member_epoch == JOIN_EPOCH
-    }
-
-    fn is_static(&self) -> bool {
-        self.instance_id.is_some()
-    }
-
-    fn follow(
-        response: ConsumerGroupHeartbeatResponse,
-        last: ConsumerGroupHeartbeatResponse,
-    ) -> ConsumerGroupHeartbeatResponse {
-        match response.error_code {
-            ErrorCode::NONE => ConsumerGroupHeartbeatResponse {
-                assignment: response.assignment.or(last.assignment),
-                ..response
-            },
-            // Its member has joined, and is the next coordinator's, too.
-            ErrorCode::NOT_COORDINATOR
-            | ErrorCode::COORDINATOR_NOT_AVAILABLE
-            | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => last,
-            _ => response,
-        }
-    }
-
-    fn is_served(context: &Context) -> bool {
-        has_consumer_protocol(context)
-    }
-
-    fn interval_ms(response: &ConsumerGroupHeartbeatResponse) -> Option<i32> {
-        Some(response.heartbeat_interval_ms)
-    }
-
-    fn expedite_next(response: &mut ConsumerGroupHeartbeatResponse, to_ms: fn(i32) -> i32) {
-        response.heartbeat_interval_ms = to_ms(response.heartbeat_interval_ms);
-    }
-}
-
 /// When the next heartbeat is asked for in place of the one that has been answered early, in milliseconds: a
 /// small part of the interval, so that members that commit are held most of the time.
 fn expedited_ms(interval_ms: i32) -> i32 {
@@ -693,7 +377,7 @@ impl Drop for Counted<'_> {
 /// held, sends it at once: an interval that is the one it knows begins with what it has sent, not anew.
 ///
 /// One that waits at its interval is asked only while its member waits for partitions: its heartbeats are held for no
-/// longer than the short interval then. What it sends for a part that it has got, OffsetFetch as a rule, ends a hold.
+/// longer than the short interval then. The OffsetFetch that it sends for a part of them ends a hold.
 fn expedite<R: Holdable>(hold: &Hold, awaits: bool, held: Duration, response: &mut R::Response) {
     let is_waiting = awaits && hold.last.waited.fetch_add(1, Ordering::Relaxed) < WAITED_MAX;
     let to_ms: Option<fn(i32) -> i32> = match hold.client {
@@ -829,6 +513,8 @@ impl<R: Holdable> HeldRequest<R> {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -924,40 +610,27 @@ mod tests {
     }
 
     #[test]
-    fn the_next_heartbeat_is_asked_for_in_a_part_of_the_interval() {
-        assert_eq!([5000, 20_000, 1000, 60, 0].map(expedited_ms), [250, 1000, 100, 60, 0]);
+    fn java_member_that_waits_for_partitions_is_asked_soon() {
+        let hold = hold(Client::WaitsAtInterval, None);
+        let told = |awaits| {
+            let mut response = ConsumerGroupHeartbeatResponse {
+                heartbeat_interval_ms: 5000,
+                ..Default::default()
+            };
+            let held = Duration::from_millis(3);
+            expedite::<ConsumerGroupHeartbeatRequest>(&hold, awaits, held, &mut response);
+            response.heartbeat_interval_ms
+        };
+        assert_eq!(told(false), 5000);
+        for _ in 0..WAITED_MAX {
+            assert_eq!(told(true), EXPEDITED_MS_MIN);
+        }
+        assert_eq!(told(true), 5000, "the partitions are not about to be given up");
+        assert_eq!([told(false), told(true)], [5000, EXPEDITED_MS_MIN]);
     }
 
     #[test]
-    fn only_known_clients_are_held_and_only_their_known_releases() {
-        let of = |name, version, key| Client::of(&Software::known(name, version)?, key);
-        assert_eq!(of("kafkajs", "2.2.4", ApiKey::HEARTBEAT), None);
-        let java = |version, key| of("apache-kafka-java", version, key);
-        assert_eq!(java("4.3.0", ApiKey::FETCH), None);
-        assert_eq!(java("4.3.0", ApiKey::HEARTBEAT), Some(Client::Pipelined));
-        assert_eq!(java("2.8.2", ApiKey::SYNC_GROUP), Some(Client::OneInFlight));
-        for version in ["2.7.2", "2", "", "unknown", "4294967296.0", "a.b"] {
-            assert_eq!(java(version, ApiKey::HEARTBEAT), None, "{version}");
-        }
-        let consumer = ApiKey::CONSUMER_GROUP_HEARTBEAT;
-        assert_eq!(java("3.8.1", consumer), None);
-        assert_eq!(java("10.0.0-SNAPSHOT", consumer), Some(Client::WaitsAtInterval));
-        // The Confluent Platform's numbers.
-        let pipelined = Some(Client::Pipelined);
-        for (version, held) in [
-            ("5.5.0-ccs", None),
-            ("6.1.9-ccs", None),
-            ("6.2.0-ccs", pipelined),
-            ("6.4294967295.0-ccs", None),
-            ("7.9.1-ce", pipelined),
-        ] {
-            assert_eq!(java(version, ApiKey::HEARTBEAT), held, "{version}");
-        }
-        assert_eq!(java("7.8.1-ccs", consumer), None);
-        assert_eq!(java("8.0.0-ccs", consumer), Some(Client::WaitsAtInterval));
-        let python = of("confluent-kafka-python", "2.16.1-rdkafka-2.16.1", ApiKey::HEARTBEAT);
-        assert_eq!(python, Some(Client::OneInFlight));
-        assert_eq!(of("librdkafka", "1.9.2", ApiKey::HEARTBEAT), None);
-        assert_eq!(of("thalweg", "0.1.0", consumer), Some(Client::AdoptsInterval));
+    fn the_next_heartbeat_is_asked_for_in_a_part_of_the_interval() {
+        assert_eq!([5000, 20_000, 1000, 60, 0].map(expedited_ms), [250, 1000, 100, 60, 0]);
     }
 }

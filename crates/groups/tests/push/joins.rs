@@ -128,7 +128,7 @@ fn told(assignment: Option<&Assignment>) -> Vec<(Uuid, i32)> {
     topics.flat_map(|t| t.partitions.iter().map(|&partition| (t.topic_id, partition))).collect()
 }
 
-/// A member keeps the first `keep` partitions of what it had, as it is told to.
+/// A member is told what to give up, and says that it did.
 fn give_up(world: &mut World, member: &str) {
     let now = epoch(world, member);
     world.run(&format!("chb v=1 g=g m={member} e={now}"), None);
@@ -159,6 +159,43 @@ fn first_heartbeat_is_answered_when_the_target_is_free() {
         assert_eq!(join.answer.heartbeat_interval_ms, 3000);
         world.check();
     }
+}
+
+/// Java's client fetches offsets as soon as it has a partition, and that ends the hold. It is asked again soon as long
+/// as it waits for more.
+#[test]
+fn acknowledgement_of_a_part_awaits_the_rest() {
+    let mut world = world("");
+    consumer_group(&mut world, &["ma", "mb"]);
+    world.run("topic n=t1 p=6", None);
+    consumer_group(&mut world, &["ma", "mb"]);
+    let mut join = Join::send(&mut world, "mc", Make::Java);
+    give_up(&mut world, "ma");
+    join.run(&mut world);
+    join.end(&mut world);
+    assert_eq!(join.count(), 1);
+    let acknowledges = |world: &mut World| {
+        let held = Arc::new(HeldHeartbeat::with_acknowledgements());
+        for _ in 0..2 {
+            held.reset();
+            let request = ConsumerGroupHeartbeatRequest {
+                group_id: "g".into(),
+                member_id: "mc".into(),
+                member_epoch: epoch(world, "mc"),
+                rebalance_timeout_ms: -1,
+                ..Default::default()
+            };
+            ask(world, request, Some(&held));
+        }
+        held
+    };
+    let held = acknowledges(&mut world);
+    assert_eq!((held.limits().is_some(), held.awaits()), (true, true));
+    give_up(&mut world, "mb");
+    acknowledges(&mut world);
+    let held = acknowledges(&mut world);
+    assert_eq!((held.limits().is_some(), held.awaits()), (true, false), "{:?}", world.state());
+    world.check();
 }
 
 #[test]
