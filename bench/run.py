@@ -5,7 +5,7 @@
     bench/run.py --list                   what there is
     bench/run.py produce-1k fetch-tail --runs 3 --scale 0.5
 
-Needs the command `thalweg` (--thalweg, built with `cargo build --release`), Java 17 or later, and
+Needs the command `thalweg` (--thalweg, built with `cargo build --release --features jemalloc`), Java 17 or later, and
 Apache Kafka's jars (--kafka-classpath or KAFKA_CLASSPATH, as in `/opt/kafka/libs/*`). Results go to
 bench/results: one JSON file with every run, one Markdown file to read. Nothing but Python's own
 library is used.
@@ -59,7 +59,7 @@ def main():
     if "kafka" in systems and not args.kafka_classpath:
         parser.error("--kafka-classpath or KAFKA_CLASSPATH must name Apache Kafka's jars")
     if not os.access(args.thalweg, os.X_OK):
-        parser.error(f"{args.thalweg} is not there: cargo build --release, or --thalweg")
+        parser.error(f"{args.thalweg} is not there: cargo build --release --features jemalloc, or --thalweg")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     bench = experiments.Bench(args, systems)

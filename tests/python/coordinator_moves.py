@@ -270,6 +270,15 @@ def all_programs(options):
 def batch(options, cluster, makes):
     """Runs some makes at once, from start to end; gives a result for each."""
     runs = [MoveRun(options, make, cluster.bootstrap, cluster.scratch) for make in makes]
+    try:
+        return moved(options, cluster, runs)
+    finally:
+        # Of a batch that failed, too: its members would live on.
+        for run in runs:
+            run.end()
+
+
+def moved(options, cluster, runs):
     out = []
     with concurrent.futures.ThreadPoolExecutor(len(runs)) as pool:
         list(pool.map(MoveRun.begin, runs))

@@ -649,5 +649,6 @@ def group_extremes(c):
 
 
 if __name__ == "__main__":
-    # One after the other: each case watches a neighbour that its own bytes might disturb.
+    # One after the other, because each case watches a neighbour that its own bytes might disturb; but for replays,
+    # which watch none.
     main("raw", parallel=1, beside="replay-")

@@ -28,7 +28,9 @@
 //! A held heartbeat is released when
 //! - the target assignment of its member is another one, as soon as that is the group's;
 //! - the partitions that its member waits for are free; soon after the first one is, if there are more: with
-//!   what is free by then its answer is given, and the rest would have to wait for the next heartbeat;
+//!   what is free by then its answer is given, and the rest would have to wait for the next heartbeat (a first
+//!   heartbeat whose client may wait for all of them is held on);
+//! - its member sends another heartbeat while its first one is held: that one is handled no more;
 //! - its member is taken out of the group, or another one takes its instance id;
 //! - a classic group begins a rebalance, a group changes its type or the rules it is run by, records of it
 //!   are taken back, or the coordinator goes away;
@@ -100,6 +102,8 @@ struct State {
     is_released: bool,
     /// It is to be released soon.
     is_due: bool,
+    /// Its member has sent another request since.
+    is_superseded: bool,
     /// It has been answered: nobody waits for it any more.
     is_over: bool,
     /// Its connection closed when it had been held for so long, in milliseconds.
@@ -176,6 +180,17 @@ impl HeldHeartbeat {
     /// Whether there is something to say to the member that others may add to in a moment.
     pub fn is_due(&self) -> bool {
         self.state().is_due
+    }
+
+    /// Whether it is the first heartbeat of a member that has sent another heartbeat since, because it has given this
+    /// one up. It is not handled once more: what its member owns is not known from here any more.
+    pub fn is_superseded(&self) -> bool {
+        self.state().is_superseded
+    }
+
+    fn supersede(&self) {
+        self.state().is_superseded = true;
+        self.release();
     }
 
     /// Whether its member waits for partitions that others have. It is to send the next one soon then.
@@ -291,6 +306,8 @@ pub(crate) struct HeldMember {
     pub(crate) awaits: Vec<Awaited>,
     /// It is a classic member, and the coordinator assigns its group.
     pub(crate) is_hosted: bool,
+    /// It waits for nothing but the end of a member whose connection is gone.
+    pub(crate) is_spare: bool,
     /// The epochs of the member and of its group's target assignment, of a member of the consumer protocol.
     pub(crate) epochs: Option<(i32, i32)>,
 }
@@ -400,20 +417,36 @@ impl HeldHeartbeats {
     /// The coordinator assigns a group's classic members no longer. The others, and members that came when it
     /// did not, are not concerned.
     pub(crate) fn release_hosted(&mut self, group: &str) {
-        let Some(here) = self.groups.get_mut(group).filter(|here| here.hosted > 0) else { return };
-        let hosted = here.members.iter().filter(|(_, held)| held.is_hosted);
-        let hosted: Vec<Arc<str>> = hosted.map(|(member, _)| member.clone()).collect();
-        for member in hosted {
-            here.release(&member);
+        if self.groups.get(group).is_some_and(|here| here.hosted > 0) {
+            self.release_each(group, |held| held.is_hosted);
+        }
+    }
+
+    /// A member has sent a heartbeat, and its first one may still be held.
+    pub(crate) fn supersede_newcomer(&mut self, group: &str, member: &str) {
+        let Some(here) = self.groups.get_mut(group) else { return };
+        if here.members.get(member).is_some_and(|held| held.heartbeat.joins())
+            && let Some(held) = here.take(member)
+        {
+            held.heartbeat.supersede();
         }
     }
 
     /// Something concerns the members of a group whose first heartbeats are held.
     pub(crate) fn release_newcomers(&mut self, group: &str) {
+        self.release_each(group, |held| held.heartbeat.joins());
+    }
+
+    /// No member of a group is about to be removed because its connection is gone.
+    pub(crate) fn release_spares(&mut self, group: &str) {
+        self.release_each(group, |held| held.is_spare);
+    }
+
+    fn release_each(&mut self, group: &str, concerns: impl Fn(&HeldMember) -> bool) {
         let Some(here) = self.groups.get_mut(group) else { return };
-        let newcomers = here.members.iter().filter(|(_, held)| held.heartbeat.joins());
-        let newcomers: Vec<Arc<str>> = newcomers.map(|(member, _)| member.clone()).collect();
-        for member in newcomers {
+        let members = here.members.iter().filter(|(_, held)| concerns(held));
+        let members: Vec<Arc<str>> = members.map(|(member, _)| member.clone()).collect();
+        for member in members {
             here.release(&member);
         }
     }
@@ -469,6 +502,8 @@ impl HeldHeartbeats {
         for member in waiting {
             here.release(&member);
         }
+        // A member that joins again, with a target that is the one it had, may have waited for the epoch alone.
+        self.release_newcomers(group);
     }
 
     /// Whether somebody waits for a partition of a group.

@@ -1,10 +1,11 @@
 //! Heartbeats of members of groups, and how long their answers are kept back
 //! (`thalweg.group.heartbeat.push`; why: `thalweg_groups::HeldHeartbeat`).
 //!
-//! An answer is kept back only if the client is known to stand it, by name and release of its software, and sends
-//! nothing else on the connection that could not wait: one that fetches or produces on it never has a
-//! heartbeat held. It leaves at once when there is something to say, and when another request comes on the
-//! connection; at the latest when the next heartbeat is due, and well before the session ends.
+//! An answer is kept back only if the client is known to stand it, by name and release of its software (but for the
+//! first heartbeat of a member), and sends nothing else on the connection that could not wait: one that
+//! fetches or produces on it never has a heartbeat held. It leaves at once when there is something to say, and when
+//! another request comes on the connection; at the latest when the next heartbeat is due, and well before the session
+//! ends.
 //!
 //! The first heartbeat of a member of the consumer protocol is kept back while its answer would not be the whole of
 //! what the member is to get. How long depends on what its client does with the empty assignment that it would get:
@@ -209,12 +210,16 @@ impl Hold {
         let ms = |ms: i32| Duration::from_millis(u64::try_from(ms).unwrap_or(0));
         let interval = match (limits.interval_ms, self.measured, self.client) {
             // The client may know no interval yet, or one from before.
-            (Some(now), ..) if self.joins => match self.client {
-                Client::AdoptsInterval | Client::TimesOutAfterInterval if !self.is_static => {
-                    ms(now).saturating_sub(FIRST_MARGIN.min(ms(now) / 10))
+            (Some(now), ..) if self.joins => {
+                let told = self.last.interval_ms.load(Ordering::Relaxed);
+                let interval = ms(if told > 0 { now.min(told) } else { now });
+                match self.client {
+                    Client::AdoptsInterval | Client::TimesOutAfterInterval if !self.is_static => {
+                        interval.saturating_sub(FIRST_MARGIN.min(interval / 10))
+                    }
+                    _ => FIRST_MAX.min(interval),
                 }
-                _ => FIRST_MAX.min(ms(now)),
-            },
+            }
             // The interval may have been raised since the client was told.
             (Some(now), _, Client::TimesOutAfterInterval) => {
                 ms(now.min(self.last.interval_ms.load(Ordering::Relaxed))) * 9 / 10
@@ -461,10 +466,17 @@ impl<R: Holdable> HeldRequest<R> {
                 }
                 Poll::Pending
             });
-            if is_released.await {
+            let is_released = is_released.await;
+            if heartbeat.is_superseded() {
+                break;
+            }
+            if is_released {
                 heartbeat.reset();
                 self.ask_again(true).await;
-                if self.limits().is_some() {
+                if let Some(limits) = self.limits() {
+                    // Of a first heartbeat it is known only now what ended holds have taught of its member.
+                    let until = self.begun + self.hold.longest(limits);
+                    over.as_mut().reset(until.into());
                     continue;
                 }
                 broker.metrics.heartbeats_pushed.add(1);
@@ -606,6 +618,18 @@ mod tests {
         ] {
             assert_eq!(longest(client, false), dynamic, "{client:?}");
             assert_eq!(longest(client, true), FIRST_MAX, "{client:?}");
+        }
+    }
+
+    /// Its member joins again, and is told all: what was written when it failed is not certain.
+    #[test]
+    fn first_heartbeat_that_fails_when_it_is_repeated_is_answered_so() {
+        let good = ConsumerGroupHeartbeatResponse { member_epoch: 3, ..Default::default() };
+        for code in [ErrorCode::NOT_COORDINATOR, ErrorCode::COORDINATOR_NOT_AVAILABLE] {
+            let failed = ConsumerGroupHeartbeatRequest::error(code);
+            let answer = ConsumerGroupHeartbeatRequest::follow(failed, good.clone());
+            assert_eq!(answer.error_code, code);
+            assert!(!ConsumerGroupHeartbeatRequest::is_ok(&answer), "so it is not held");
         }
     }
 

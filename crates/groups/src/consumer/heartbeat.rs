@@ -171,8 +171,11 @@ impl Step<'_, '_> {
         let group_epoch = subscription.group_epoch;
         let changed = renamed || regex != RegexUpdate::None;
         let interval = self.cx.config.of_group(self.id);
-        // What may be held, hears of a new epoch when the hold ends (see `push`).
-        let may_hold = |held: &Arc<HeldHeartbeat>| owned.is_none() || held.holds_acknowledgements();
+        // What may be held is told of a new epoch when the hold ends (see `push`). A first heartbeat that is handled
+        // once more is to come as far as the member can.
+        let may_hold = |held: &Arc<HeldHeartbeat>| {
+            !held.joins() && (owned.is_none() || held.holds_acknowledgements())
+        };
         let may_lag = !joins
             && !changed
             && context.hold.as_ref().is_some_and(may_hold)

@@ -78,9 +78,9 @@ impl Connections {
         Ok(())
     }
 
-    /// When the first member of a group is removed that has no connection, unless it comes back.
-    pub(super) fn next_failure_ms(&self, group: &str) -> Option<u64> {
-        self.groups.get(group)?.failing.first().map(|(at_ms, _)| *at_ms)
+    /// The members of a group that have no connection, by the moment at which they are removed.
+    fn failing(&self, group: &str) -> impl Iterator<Item = &(u64, Arc<str>)> {
+        self.groups.get(group).into_iter().flat_map(|of| &of.failing)
     }
 
     fn insert(&mut self, group: Arc<str>, member: Arc<str>, connected: Connected) {
@@ -139,6 +139,22 @@ impl GroupShard {
         })
     }
 
+    /// When the first member of a group is removed that has no connection, unless it comes back.
+    pub(super) fn next_failure_ms(&self, group: &str) -> Option<u64> {
+        // One that has left since, or has ended with its session, is nothing to wait for.
+        let mut failing = self.connections.failing(group);
+        let first = failing.find(|(_, member)| self.dynamic_member(group, member).is_some());
+        first.map(|(at_ms, _)| *at_ms)
+    }
+
+    /// A member that had no connection has come back: a member that waited for its end waits for nothing.
+    fn has_come_back(&mut self, group: &str, member: &str, out: &mut Out) {
+        out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
+        if self.held.has_group(group) && self.next_failure_ms(group).is_none() {
+            self.held.release_spares(group);
+        }
+    }
+
     /// A member has sent a request: the connection that it came on is open.
     pub(super) fn note_connection(&mut self, submission: &Submission, now: Now, out: &mut Out) {
         if submission.context.is_repeat {
@@ -152,7 +168,7 @@ impl GroupShard {
             if let Some(Connected { fails_at_ms: Some(_), .. }) =
                 self.connections.remove(group, member)
             {
-                out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
+                self.has_come_back(group, member, out);
             }
             return;
         };
@@ -165,7 +181,7 @@ impl GroupShard {
             return;
         }
         if self.connections.remove(group, member).is_some() {
-            out.cancel(GroupTimer::Disconnected(group.into(), member.into()));
+            self.has_come_back(group, member, out);
         }
         // The first request of a member is not noted, because the member may never be written.
         let Some(member) = self.dynamic_member(group, member) else { return };

@@ -131,6 +131,9 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> GroupResponse {
+        if !context.is_repeat {
+            self.held.supersede_newcomer(&request.group_id, &request.member_id);
+        }
         let heard = self.try_consumer_heartbeat(context, request, now, out);
         let heard = heard.unwrap_or_else(|refused| Heard {
             response: heartbeat_error(refused),

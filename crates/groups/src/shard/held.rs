@@ -71,6 +71,7 @@ impl GroupShard {
                     heartbeat: heartbeat.clone(),
                     awaits: Vec::new(),
                     is_hosted: false,
+                    is_spare: false,
                     epochs: None,
                 };
                 self.held.hold(group.id(), &member.id, held, limits);
@@ -84,8 +85,13 @@ impl GroupShard {
         if is_hosted(group, &self.config, id) {
             let limits = HoldLimits::of_classic(classic.session_timeout_ms);
             let awaits = awaited(group, member);
-            let held =
-                HeldMember { heartbeat: heartbeat.clone(), awaits, is_hosted: true, epochs: None };
+            let held = HeldMember {
+                heartbeat: heartbeat.clone(),
+                awaits,
+                is_hosted: true,
+                is_spare: false,
+                epochs: None,
+            };
             self.held.hold(id, &member.id, held, limits);
         }
     }
@@ -113,8 +119,9 @@ impl GroupShard {
         // What it is to get may be being computed.
         let is_assigned = group.epochs().assignment >= group.epochs().group;
         let mut interval_ms = i32::MAX;
-        if awaits.is_empty() && is_assigned {
-            let Some(failure_ms) = self.connections.next_failure_ms(id) else { return };
+        let is_spare = awaits.is_empty() && is_assigned;
+        if is_spare {
+            let Some(failure_ms) = self.next_failure_ms(id) else { return };
             let wait_ms = failure_ms.saturating_sub(now.monotonic_ms).saturating_add(FAIL_MS);
             interval_ms = i32::try_from(wait_ms).unwrap_or(i32::MAX);
         }
@@ -123,7 +130,8 @@ impl GroupShard {
             session_timeout_ms: classic.session_timeout_ms,
             longest_ms: None,
         };
-        let held = HeldMember { heartbeat: held.clone(), awaits, is_hosted: true, epochs: None };
+        let held =
+            HeldMember { heartbeat: held.clone(), awaits, is_hosted: true, is_spare, epochs: None };
         self.held.hold(id, &member.id, held, limits);
     }
 
@@ -190,6 +198,7 @@ impl GroupShard {
             heartbeat: heartbeat.clone(),
             awaits,
             is_hosted: false,
+            is_spare: false,
             epochs: Some((member.epoch, epochs.assignment)),
         };
         self.held.hold(id, &member.id, held, limits);

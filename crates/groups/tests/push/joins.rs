@@ -7,7 +7,7 @@ use thalweg_wire::messages::consumer_group_heartbeat_response::Assignment;
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::{consumer_group, epoch, submit, world};
+use super::{Holder, consumer_group, epoch, submit, world};
 use crate::script::World;
 
 /// What a client does with an empty assignment.
@@ -318,17 +318,62 @@ fn newcomer_that_is_held_and_leaves_is_answered() {
 
 #[test]
 fn newcomer_whose_target_is_computed_elsewhere_waits_for_it() {
+    for make in [Make::Java, Make::Ours, Make::Librdkafka] {
+        let mut world = world("");
+        consumer_group(&mut world, &["ma"]);
+        world.compute_elsewhere();
+        world.memory.auto_jobs = false;
+        let mut join = Join::send(&mut world, "mb", make);
+        assert!(join.is_held(), "{make:?} {:?}", world.state());
+        assert!(world.memory.run_job());
+        world.memory.settle();
+        join.run(&mut world);
+        assert!(join.is_held(), "{make:?} {:?}", world.state());
+        give_up(&mut world, "ma");
+        join.run(&mut world);
+        assert_eq!((join.is_held(), join.count()), (false, 2), "{make:?} {:?}", world.state());
+        world.check();
+    }
+}
+
+/// The connection of its first heartbeat is half open, say: what is held there knows nothing of what it is told here.
+#[test]
+fn newcomer_that_joins_again_supersedes_what_is_held() {
     let mut world = world("");
     consumer_group(&mut world, &["ma"]);
-    world.compute_elsewhere();
-    world.memory.auto_jobs = false;
+    let first = Join::send(&mut world, "mb", Make::Librdkafka);
+    assert!(first.is_held() && !first.heartbeat.is_superseded(), "{:?}", world.state());
+    let mut second = Join::send(&mut world, "mb", Make::Librdkafka);
+    assert!(first.heartbeat.is_superseded(), "{:?}", world.state());
+    assert!(second.is_held() && !second.heartbeat.is_superseded(), "{:?}", world.state());
+    give_up(&mut world, "ma");
+    second.run(&mut world);
+    assert_eq!((second.is_held(), second.count()), (false, 2), "{:?}", world.state());
+    world.check();
+}
+
+/// It has all of its target already, but not the epoch of the target that is due.
+#[test]
+fn member_that_joins_again_is_answered_with_the_next_target() {
+    let mut world = world("cint=1000");
+    consumer_group(&mut world, &["ma", "mb"]);
+    world.run("tick ms=1100", None);
+    for _ in 0..3 {
+        give_up(&mut world, "ma");
+        give_up(&mut world, "mb");
+    }
+    assert_eq!(owned(&world, "mb").len(), 2, "{:?}", world.state());
+    world.run("tick ms=1100", None);
+    world.run("chb v=1 g=g m=mc e=0 rt=5000 t=t2 o=", None);
+    world.run("chb v=1 g=g m=md e=0 rt=5000 t=t2 o=", None);
+    // The heartbeat of another member is the one that has the target computed when it is due.
+    let mut holder = Holder::default();
+    let now = epoch(&world, "ma");
+    assert!(holder.send(&mut world, "g", "ma", now));
     let mut join = Join::send(&mut world, "mb", Make::Librdkafka);
     assert!(join.is_held(), "{:?}", world.state());
-    assert!(world.memory.run_job());
-    world.memory.settle();
-    join.run(&mut world);
-    assert!(join.is_held(), "{:?}", world.state());
-    give_up(&mut world, "ma");
+    world.run("tick ms=1100", None);
+    holder.run(&mut world);
     join.run(&mut world);
     assert_eq!((join.is_held(), join.count()), (false, 2), "{:?}", world.state());
     world.check();

@@ -140,9 +140,8 @@ fn connection_that_closes_in_a_hold_shortens_the_next_hold() {
 }
 
 /// It has come in the place of a member that has died, most likely.
-#[test]
-fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
-    let mut world = world("mode=server grace=1000");
+/// A group of a member that has the one partition of t9 and two heartbeats on its connection; the member's id.
+fn group_of_one(world: &mut World) -> String {
     world.run("topic n=t9 p=1", None);
     world.run("join g=g v=3 c=c s=20000 r=20000 p=range:t9 conn=1", None);
     world.memory.advance(0);
@@ -156,12 +155,29 @@ fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
         world.memory.advance(1_000);
         world.run(&format!("hb g=g v=3 m={dying} gen=1 conn=1"), None);
     }
+    dying
+}
+
+/// The SyncGroup of a member is held.
+fn sync_is_held(
+    holder: &mut Holder,
+    world: &mut World,
+    (id, instance): (&str, &str),
+    generation: i32,
+) -> bool {
+    let request = sync_request(id, instance, generation);
+    let held = Held { request, heartbeat: Arc::default() };
+    holder.ask(world, ("g".into(), id.into()), held)
+}
+
+#[test]
+fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
+    let mut world = world("mode=server grace=1000");
+    let dying = group_of_one(&mut world);
     let mut holder = Holder::default();
     let (id, generation) = classic_join_to(&mut world, "ib", "t9");
     let ask = |holder: &mut Holder, world: &mut World| {
-        let request = sync_request(&id, "ib", generation);
-        let held = Held { request, heartbeat: Arc::default() };
-        holder.ask(world, ("g".into(), id.clone()), held)
+        sync_is_held(holder, world, (&id, "ib"), generation)
     };
     // There is nothing to wait for.
     assert!(!ask(&mut holder, &mut world), "{:?}", world.state());
@@ -181,5 +197,28 @@ fn a_member_that_gets_nothing_waits_while_others_have_no_connection() {
     let group = world.shard().logged().consumer_group("g").expect("a consumer group");
     let owned: usize = group.members().values().map(|member| member.assigned.len()).sum();
     assert_eq!((group.members().len(), owned), (1, 1));
+    world.check();
+}
+
+#[test]
+fn a_member_that_gets_nothing_waits_for_no_member_that_is_back_or_has_left() {
+    let mut world = world("mode=server grace=1000");
+    let other = group_of_one(&mut world);
+    let mut holder = Holder::default();
+    let (id, generation) = classic_join_to(&mut world, "ib", "t9");
+    world.run(&format!("disconnect g=g m={other} conn=1"), None);
+    assert!(sync_is_held(&mut holder, &mut world, (&id, "ib"), generation), "{:?}", world.state());
+    world.run(&format!("hb g=g v=3 m={other} gen=1 conn=2"), None);
+    holder.run(&mut world);
+    assert_eq!(holder.told.len(), 1, "{:?}", world.state());
+    // It loses its connection once more, and leaves over another one. Its partition goes to the second member.
+    world.memory.advance(1_000);
+    world.run(&format!("hb g=g v=3 m={other} gen=1 conn=2"), None);
+    world.run(&format!("disconnect g=g m={other} conn=2"), None);
+    world.run(&format!("leave g=g v=3 m={other} conn=3"), None);
+    world.memory.advance(1_000);
+    let (third, generation) = classic_join_to(&mut world, "ic", "t9");
+    let is_held = sync_is_held(&mut holder, &mut world, (&third, "ic"), generation);
+    assert!(!is_held, "{:?}", world.state());
     world.check();
 }

@@ -189,15 +189,12 @@ impl Holdable for ConsumerGroupHeartbeatRequest {
         response: ConsumerGroupHeartbeatResponse,
         last: ConsumerGroupHeartbeatResponse,
     ) -> ConsumerGroupHeartbeatResponse {
+        // After an error it is not certain what has been written: the client joins once more, and is told all.
         match response.error_code {
             ErrorCode::NONE => ConsumerGroupHeartbeatResponse {
                 assignment: response.assignment.or(last.assignment),
                 ..response
             },
-            // Its member has joined, and is the next coordinator's, too.
-            ErrorCode::NOT_COORDINATOR
-            | ErrorCode::COORDINATOR_NOT_AVAILABLE
-            | ErrorCode::COORDINATOR_LOAD_IN_PROGRESS => last,
             _ => response,
         }
     }
