@@ -108,7 +108,7 @@ pub enum ProduceErrorKind {
     Fatal {
         /// The code.
         code: ErrorCode,
-        /// What the broker says of it.
+        /// What the broker, or the client, says of it.
         message: Option<Arc<str>>,
     },
     /// A transactional producer takes records only while a transaction is open.

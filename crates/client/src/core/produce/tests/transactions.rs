@@ -524,6 +524,28 @@ fn how_a_transaction_ended_is_known_after_the_next_one_has() {
     }
 }
 
+/// It was committed. A late AddPartitionsToTxn of the same epoch begins another transaction, which an abort would end.
+#[test]
+fn a_commit_whose_answer_was_lost_is_not_told_as_aborted() {
+    for (protocol, is_lost) in [(Protocol::V1, true), (Protocol::V1, false), (Protocol::V2, true)] {
+        let mut life = Life::new(protocol);
+        life.begin();
+        life.send(0);
+        life.settle();
+        life.finish(true);
+        assert_eq!(life.next_api(), Some(ApiKey::END_TXN));
+        if is_lost {
+            life.lost();
+        }
+        life.answer(TransactionAnswer::Code(ErrorCode::TRANSACTION_ABORTABLE));
+        // With an epoch for each transaction the abort of one that is committed is refused.
+        let may_abort = !is_lost || protocol == Protocol::V2;
+        assert_eq!(life.next_api().is_some(), may_abort, "{protocol:?}");
+        let fatal = matches!(life.ended(), Some(Err(TransactionError::Fatal(_))));
+        assert_eq!(fatal, !may_abort, "{protocol:?}: {:?}", life.ended());
+    }
+}
+
 #[test]
 fn a_batch_that_expires_in_flight_costs_the_commit_and_is_waited_for() {
     for protocol in [Protocol::V1, Protocol::V2] {

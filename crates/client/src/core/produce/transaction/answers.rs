@@ -33,6 +33,7 @@ impl Sender {
                 // for a part of that one, were the epoch the same.
                 let is_of_epoch = request.api() != ApiKey::INIT_PRODUCER_ID;
                 transactions.needs_epoch |= is_of_epoch && transactions.protocol == Protocol::V1;
+                transactions.is_commit_lost |= is_commit(request);
                 transactions.last_answer = Some(cause);
                 return AskNext::OfAnother;
             }
@@ -67,6 +68,15 @@ impl Sender {
                 transactions.stage = Stage::Uninitialized;
                 transactions.refusals += 1;
                 transactions.refusal = Some(TransactionError::Refused { api: request.api(), code });
+                AskNext::Now
+            }
+            // It may be committed. With an epoch for each transaction an abort would be refused then. Without one it may
+            // end another transaction, which a late request has begun in the same epoch, and seem to end this one.
+            Verdict::Abort { .. }
+                if transactions.is_commit_lost && transactions.protocol == Protocol::V1 =>
+            {
+                let message = "an answer to the commit was lost, so it may have come about";
+                self.give_up(ProduceErrorKind::Fatal { code, message: Some(message.into()) });
                 AskNext::Now
             }
             Verdict::Abort { needs_epoch } => {
@@ -145,6 +155,10 @@ impl Sender {
             TransactionRequest::End { .. } => transactions.end(&mut self.counts),
         }
     }
+}
+
+fn is_commit(request: &TransactionRequest) -> bool {
+    matches!(request, TransactionRequest::End { is_commit: true, .. })
 }
 
 /// What an answer for each partition says: those that are done, and the worst code with its partition.

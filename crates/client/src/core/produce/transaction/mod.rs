@@ -46,6 +46,8 @@ pub(super) struct Transactions {
     is_begun: bool,
     /// The next one needs another epoch, which the client has to ask for.
     needs_epoch: bool,
+    /// The answer to a request to commit the last one was lost: it may be committed.
+    is_commit_lost: bool,
     /// Partitions of the last one.
     members: Vec<Slot>,
     /// Those of them that the coordinator is to be told of.
@@ -133,6 +135,7 @@ impl Transactions {
             next_protocol: Protocol::V1,
             is_begun: false,
             needs_epoch: false,
+            is_commit_lost: false,
             members: Vec::new(),
             to_add: Vec::new(),
             adding: 0,
@@ -212,6 +215,7 @@ impl Transactions {
         let _ = self.end.set(result);
         self.stage = if self.needs_epoch { Stage::Initializing } else { Stage::Ready };
         self.is_begun = false;
+        self.is_commit_lost = false;
         self.members.clear();
         self.to_add.clear();
         self.adding = 0;
