@@ -44,7 +44,10 @@ impl Data {
         static COUNT: AtomicU64 = AtomicU64::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("thalweg-faults-{}-{count}", std::process::id());
-        Data(std::env::temp_dir().join(name))
+        let data = std::env::temp_dir().join(name);
+        // A run that was killed may have left one, and process ids come again.
+        let _ = std::fs::remove_dir_all(&data);
+        Data(data)
     }
 
     /// Directories "a", which holds the metadata too, and "b".
