@@ -26,7 +26,7 @@ pub struct Plan {
     pub binary: PathBuf,
     /// Settings of Thalweg's broker beside those of the suites, as name=value.
     pub settings: Vec<String>,
-    /// Write the list of cases anew from what runs, instead of comparing with it.
+    /// The list of cases is replaced by the cases that run, instead of being compared with them.
     pub record_cases: bool,
 }
 

@@ -73,7 +73,7 @@ pub struct ConfigKey {
     pub name: &'static str,
     /// The type of its value.
     pub config_type: ConfigType,
-    /// Its value when nobody sets it, on a node that has a controller of its own.
+    /// The value that an unset config has on a node with a controller of its own.
     pub default: Default,
     /// The default of a broker that has joined other nodes' controllers, where it is another one.
     joined_default: Option<Value>,
@@ -104,8 +104,8 @@ impl ConfigKey {
         }
     }
 
-    /// What it is when nobody sets it on a node that has a controller of its own, or on one that has joined other
-    /// nodes'.
+    /// The value that an unset config has on a node with a controller of its own (`has_controller`), or on a broker
+    /// that has joined other nodes' controllers.
     pub fn default_on(&self, has_controller: bool) -> Option<&Value> {
         self.joined_default.as_ref().filter(|_| !has_controller).or_else(|| self.default_value())
     }

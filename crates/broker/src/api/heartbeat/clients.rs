@@ -11,8 +11,8 @@ pub(super) enum Client {
     OneInFlight,
     /// The same, and every answer says how long after the heartbeat the next one is sent.
     AdoptsInterval,
-    /// One is in flight at a time. The interval counts from the heartbeat that was sent, and anew from an answer
-    /// that says another one. A client whose next heartbeat is due while the last one is in flight waits for the
+    /// One is in flight at a time. The interval counts from the heartbeat that was sent; an answer with another
+    /// interval restarts it. A client whose next heartbeat is due while the last one is in flight waits for the
     /// answer in a loop that takes a whole core (the Java client, 4.3).
     WaitsAtInterval,
     /// One is in flight at a time, whose request times out, as if the coordinator were gone, after the interval
