@@ -22,20 +22,21 @@ public final class JoinGaps {
     private static final class Book implements ConsumerRebalanceListener {
         final ConcurrentHashMap<TopicPartition, Long> revoked = new ConcurrentHashMap<>();
         final ConcurrentHashMap<TopicPartition, Long> assigned = new ConcurrentHashMap<>();
+        /** Changed last: the other thread looks at it first. */
         final Set<TopicPartition> owned = ConcurrentHashMap.newKeySet();
 
         @Override
         public void onPartitionsRevoked(Collection<TopicPartition> partitions) {
             long now = System.nanoTime();
-            owned.removeAll(partitions);
             partitions.forEach(partition -> revoked.put(partition, now));
+            owned.removeAll(partitions);
         }
 
         @Override
         public void onPartitionsAssigned(Collection<TopicPartition> partitions) {
             long now = System.nanoTime();
-            owned.addAll(partitions);
             partitions.forEach(partition -> assigned.put(partition, now));
+            owned.addAll(partitions);
         }
     }
 
@@ -59,6 +60,8 @@ public final class JoinGaps {
                 }
                 consumer.close();
             });
+            // An error of the main thread ends the program.
+            thread.setDaemon(true);
             thread.start();
         }
 

@@ -10,8 +10,8 @@
 //! The first heartbeat of a member of the consumer protocol is kept back while its answer would not be the whole of
 //! what the member is to get. How long depends on what its client does with the empty assignment that it would get:
 //! librdkafka's sends nothing before the next heartbeat is due, so it is kept back until then; Java's acknowledges it
-//! at once, and waits for the first answer in a loop that takes a core, so [`FIRST_MAX`] is all. A client that is not
-//! known may be like either. The first request does not tell them apart: both fill the same fields.
+//! at once, and waits for the first answer in a loop that takes a core, so [`FIRST_MAX`] is all, and a part of the
+//! assignment goes out [`SOON`] after it is free. A client that is not known may be like either. The first request does not tell them apart: both fill the same fields.
 //!
 //! The SyncGroup of a member that owns nothing yet, and waits for what others have not given up, is kept back in the
 //! same way. Every client waits for that, as at a barrier; it is done for the same ones.
@@ -25,7 +25,7 @@ mod holdable;
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
@@ -56,6 +56,10 @@ const SESSION_PART_FROM_ANSWER: u32 = 3;
 const HOLD_MAX: Duration = Duration::from_secs(10);
 /// For how long a member that waits for several partitions waits for the others when it could have one: their
 /// owners were told at the same time. A partition stands still for that long if they take longer.
+///
+/// For so long, too, a heartbeat of Java's client is held whose member has not taken what it was told. Before 4.4 a member
+/// that does not know yet the name of a topic acknowledges a part, none of it at first, and has to acknowledge once more.
+/// It takes nothing until the heartbeat in flight is answered.
 const SOON: Duration = Duration::from_millis(25);
 
 /// For how long the first heartbeat is held of a client that waits for its answer in a loop, or may. So is that of a
@@ -74,10 +78,10 @@ const EXPEDITED_MS_MIN: i32 = 100;
 /// all the time, would be asked all the time.
 const UNHELD_MAX: u32 = 4;
 
-/// So many heartbeats in a row of a member that waits for partitions of others are answered with a short interval, where
-/// that makes its client wait for the answer in a loop if it is held for longer. After so many the partitions are not
-/// about to be given up.
-const WAITED_MAX: u32 = 50;
+/// For so many halves of an interval the heartbeats of a member that waits for partitions of others are answered with
+/// the shortest one, where a longer hold makes its client wait for the answer in a loop. An owner whose heartbeat was
+/// not held is told within one interval, and commits before it gives up. After that the partitions will not be free soon.
+const WAITED_HALVES: i32 = 3;
 
 /// What was held for less counts as answered at once.
 const HELD_MIN: Duration = Duration::from_millis(EXPEDITED_MS_MIN as u64);
@@ -103,6 +107,23 @@ struct LastHeartbeat {
     interval_ms: AtomicI32,
     /// How many in a row were answered while their member waited for partitions, and have the next one expedited.
     waited: AtomicU32,
+    /// How many partitions the member was last told that it is to own.
+    told: AtomicUsize,
+    /// How many it last said that it owns.
+    owned: AtomicUsize,
+}
+
+impl LastHeartbeat {
+    /// A heartbeat has come. Says whether its member has not taken all that it was told.
+    fn lacks<R: Holdable>(&self, request: &R) -> bool {
+        if request.joins() {
+            self.told.store(0, Ordering::Relaxed);
+        }
+        if let Some(owned) = request.owned() {
+            self.owned.store(owned, Ordering::Relaxed);
+        }
+        self.owned.load(Ordering::Relaxed) < self.told.load(Ordering::Relaxed)
+    }
 }
 
 impl Heartbeats {
@@ -138,10 +159,12 @@ impl Heartbeats {
         let last = self.last.get_or_insert_default();
         let held = Duration::from_millis(last.held_ms.swap(0, Ordering::Relaxed));
         let measured = self.interval.arrived(now, held);
+        let lacks = last.lacks(request);
         self.unheld = if held < HELD_MIN { self.unheld.saturating_add(1) } else { 0 };
         Some(Hold {
             joins,
             is_static: request.is_static(),
+            lacks,
             measured,
             last: Arc::clone(last),
             unheld: self.unheld,
@@ -181,6 +204,8 @@ struct Hold {
     joins: bool,
     /// Its member has an instance id.
     is_static: bool,
+    /// Its member has not taken all partitions that it was told.
+    lacks: bool,
     measured: Option<Duration>,
     last: Arc<LastHeartbeat>,
     /// How many in a row were answered at once, or soon, before.
@@ -194,6 +219,7 @@ impl Hold {
             client,
             joins: false,
             is_static: false,
+            lacks: false,
             measured: None,
             last: Arc::default(),
             unheld: 0,
@@ -203,6 +229,9 @@ impl Hold {
     /// The heartbeat has been answered.
     fn answered<R: Holdable>(&self, response: &R::Response) {
         self.last.interval_ms.store(R::interval_ms(response).unwrap_or(0), Ordering::Relaxed);
+        if let Some(told) = R::told(response) {
+            self.last.told.store(told, Ordering::Relaxed);
+        }
     }
 
     /// For how long an answer may be kept back.
@@ -220,6 +249,7 @@ impl Hold {
                     _ => FIRST_MAX.min(interval),
                 }
             }
+            (Some(now), _, Client::WaitsAtInterval) if self.lacks => SOON.min(ms(now)),
             // The interval may have been raised since the client was told.
             (Some(now), _, Client::TimesOutAfterInterval) => {
                 ms(now.min(self.last.interval_ms.load(Ordering::Relaxed))) * 9 / 10
@@ -256,6 +286,12 @@ fn shortest_ms(interval_ms: i32) -> i32 {
     interval_ms.min(EXPEDITED_MS_MIN)
 }
 
+/// How many heartbeats in a row of a member that waits for partitions are answered with the shortest interval.
+fn waited_max(interval_ms: i32) -> u32 {
+    let shortest = shortest_ms(interval_ms).max(1);
+    u32::try_from(interval_ms / shortest * WAITED_HALVES / 2).unwrap_or(0)
+}
+
 /// Handles a request that may be held. The answer to most is there at once, and takes no memory of its own. What
 /// the coordinator keeps of the request has an account of its own.
 pub(super) fn handle<R: Holdable>(
@@ -288,7 +324,7 @@ pub(super) fn handle<R: Holdable>(
         _ => HeldHeartbeat::default(),
     };
     let heartbeat = Arc::new(match hold.joins {
-        true => heartbeat.of_newcomer(hold.client != Client::AdoptsInterval),
+        true => heartbeat.of_newcomer(!hold.client.goes_on_with_a_part()),
         false => heartbeat,
     });
     let mut held = HeldRequest::<R> {
@@ -384,7 +420,9 @@ impl Drop for Counted<'_> {
 /// One that waits at its interval is asked only while its member waits for partitions: its heartbeats are held for no
 /// longer than the short interval then. The OffsetFetch that it sends for a part of them ends a hold.
 fn expedite<R: Holdable>(hold: &Hold, awaits: bool, held: Duration, response: &mut R::Response) {
-    let is_waiting = awaits && hold.last.waited.fetch_add(1, Ordering::Relaxed) < WAITED_MAX;
+    let interval_ms = R::interval_ms(response).unwrap_or(0);
+    let is_waiting =
+        awaits && hold.last.waited.fetch_add(1, Ordering::Relaxed) < waited_max(interval_ms);
     let to_ms: Option<fn(i32) -> i32> = match hold.client {
         Client::AdoptsInterval => {
             (hold.unheld <= UNHELD_MAX || held >= HELD_MIN).then_some(expedited_ms)
@@ -525,7 +563,10 @@ impl<R: Holdable> HeldRequest<R> {
 
 #[cfg(test)]
 mod tests {
-    use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
+    use thalweg_wire::messages::{
+        ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse,
+        consumer_group_heartbeat_request, consumer_group_heartbeat_response,
+    };
 
     use super::*;
 
@@ -633,6 +674,57 @@ mod tests {
         }
     }
 
+    fn acknowledges(owned: Option<usize>) -> ConsumerGroupHeartbeatRequest {
+        let topic = |owned| consumer_group_heartbeat_request::TopicPartitions {
+            partitions: (0..owned).collect(),
+            ..Default::default()
+        };
+        let topic = owned.map(|owned| topic(i32::try_from(owned).unwrap()));
+        ConsumerGroupHeartbeatRequest {
+            member_epoch: 3,
+            topic_partitions: topic.map(|topic| vec![topic]),
+            ..Default::default()
+        }
+    }
+
+    #[test]
+    fn java_member_that_lacks_what_it_was_told_is_not_held_for_long() {
+        let hold = hold(Client::WaitsAtInterval, None);
+        let topic = consumer_group_heartbeat_response::TopicPartitions {
+            partitions: vec![4, 5],
+            ..Default::default()
+        };
+        let assignment = consumer_group_heartbeat_response::Assignment {
+            topic_partitions: vec![topic],
+            ..Default::default()
+        };
+        let told = |assignment| ConsumerGroupHeartbeatResponse {
+            heartbeat_interval_ms: 5000,
+            assignment,
+            ..Default::default()
+        };
+        hold.answered::<ConsumerGroupHeartbeatRequest>(&told(Some(assignment)));
+        let longest = |owned| {
+            let request = acknowledges(owned);
+            let lacks = hold.last.lacks(&request);
+            let hold = Hold { last: Arc::clone(&hold.last), lacks, ..Hold::of(hold.client) };
+            let limits = HoldLimits {
+                interval_ms: Some(5000),
+                session_timeout_ms: 45_000,
+                longest_ms: None,
+            };
+            let longest = hold.longest(limits);
+            hold.answered::<ConsumerGroupHeartbeatRequest>(&told(None));
+            longest
+        };
+        // It says nothing new until it has taken them.
+        assert_eq!([Some(0), None, Some(1)].map(longest), [SOON; 3]);
+        assert_eq!([Some(2), None].map(longest), [5 * SECOND; 2]);
+        // It has given them up.
+        hold.answered::<ConsumerGroupHeartbeatRequest>(&told(Some(Default::default())));
+        assert_eq!(longest(Some(0)), 5 * SECOND);
+    }
+
     #[test]
     fn java_member_that_waits_for_partitions_is_asked_soon() {
         let hold = hold(Client::WaitsAtInterval, None);
@@ -646,7 +738,7 @@ mod tests {
             response.heartbeat_interval_ms
         };
         assert_eq!(told(false), 5000);
-        for _ in 0..WAITED_MAX {
+        for _ in 0..75 {
             assert_eq!(told(true), EXPEDITED_MS_MIN);
         }
         assert_eq!(told(true), 5000, "the partitions are not about to be given up");

@@ -23,6 +23,12 @@ pub(super) enum Client {
 }
 
 impl Client {
+    /// Whether a member that joins may be answered with a part of what it is to get: what it sends next can be held for
+    /// the rest.
+    pub(super) fn goes_on_with_a_part(self) -> bool {
+        matches!(self, Client::AdoptsInterval | Client::WaitsAtInterval)
+    }
+
     /// How a client goes about what is held of such a request; `None` if it is not known to stand that.
     pub(super) fn of(software: &Software, key: ApiKey) -> Option<Client> {
         let (since, client) = match key {

@@ -34,6 +34,16 @@ pub(crate) trait Holdable: Request<Response: Message + Send> + Send + 'static {
     fn expedite_next(response: &mut Self::Response, to_ms: fn(i32) -> i32);
     fn is_served(context: &Context) -> bool;
 
+    /// How many partitions its member owns, if it says that.
+    fn owned(&self) -> Option<usize> {
+        None
+    }
+
+    /// How many partitions an answer says that the member is to own, if it says that.
+    fn told(_: &Self::Response) -> Option<usize> {
+        None
+    }
+
     /// Whether it is the first heartbeat of a member of the consumer protocol.
     fn joins(&self) -> bool {
         false
@@ -183,6 +193,16 @@ impl Holdable for ConsumerGroupHeartbeatRequest {
 
     fn is_static(&self) -> bool {
         self.instance_id.is_some()
+    }
+
+    fn owned(&self) -> Option<usize> {
+        let topics = self.topic_partitions.as_ref()?;
+        Some(topics.iter().map(|topic| topic.partitions.len()).sum())
+    }
+
+    fn told(response: &ConsumerGroupHeartbeatResponse) -> Option<usize> {
+        let topics = &response.assignment.as_ref()?.topic_partitions;
+        Some(topics.iter().map(|topic| topic.partitions.len()).sum())
     }
 
     fn follow(
