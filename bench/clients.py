@@ -42,7 +42,7 @@ def main():
     parser.add_argument("--brokers", default="kafka,thalweg", help="which to run on (default kafka,thalweg)")
     parser.add_argument("--groups", choices=["classic", "consumer"], help="consumers are members of a group of this protocol, not assigned")
     parser.add_argument("--best", action="store_true", help="each client with settings recommended for throughput (reads and writes)")
-    parser.add_argument("--thalweg", default=str(HERE.parent / "target/release/thalweg"), help="the command: client, load and broker")
+    parser.add_argument("--thalweg", default=str(HERE.parent / "target/dist/thalweg"), help="the command: client, load and broker")
     parser.add_argument("--serve", action="append", default=[], metavar="NAME=VALUE", help="a config for thalweg serve; may be repeated")
     parser.add_argument("--kafka-classpath", default=os.environ.get("KAFKA_CLASSPATH", ""))
     parser.add_argument("--java", default="java")
@@ -72,7 +72,7 @@ def main():
     if not args.kafka_classpath and ("kafka" in brokers or any(name.startswith("java") or name == "pekko-4.3" for name in names)):
         parser.error("--kafka-classpath or KAFKA_CLASSPATH must name Apache Kafka's jars")
     if not os.access(args.thalweg, os.X_OK):
-        parser.error(f"{args.thalweg} is not there: cargo build --release, or --thalweg")
+        parser.error(f"{args.thalweg} is not there: cargo build --profile dist --features jemalloc, or --thalweg")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     args.scratch.mkdir(parents=True, exist_ok=True)

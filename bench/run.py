@@ -5,7 +5,7 @@
     bench/run.py --list                   what there is
     bench/run.py produce-1k fetch-tail --runs 3 --scale 0.5
 
-Needs the command `thalweg` (--thalweg, built with `cargo build --release --features jemalloc`), Java 17 or later, and
+Needs the command `thalweg` (--thalweg, built with `cargo build --profile dist --features jemalloc`), Java 17 or later, and
 Apache Kafka's jars (--kafka-classpath or KAFKA_CLASSPATH, as in `/opt/kafka/libs/*`). Results go to
 bench/results: one JSON file with every run, one Markdown file to read. Nothing but Python's own
 library is used.
@@ -34,7 +34,7 @@ def main():
     parser.add_argument("--scale", type=float, default=1.0, help="factor on the data of each run (default 1)")
     parser.add_argument("--warm", type=float, default=20, help="seconds of load before anything is measured (default 20)")
     parser.add_argument("--systems", default="kafka,thalweg,floor", help="which to run (default kafka,thalweg,floor)")
-    parser.add_argument("--thalweg", default=str(HERE.parent / "target/release/thalweg"), help="the command under test")
+    parser.add_argument("--thalweg", default=str(HERE.parent / "target/dist/thalweg"), help="the command under test")
     parser.add_argument("--load", help="the command that makes the load (default: the one under test)")
     parser.add_argument("--serve", action="append", default=[], metavar="NAME=VALUE", help="a config for thalweg serve; may be repeated")
     parser.add_argument("--heartbeat-ms", type=int, default=3000, help="group-rebalance: heartbeat interval (default 3000, as Java's)")
@@ -59,7 +59,7 @@ def main():
     if "kafka" in systems and not args.kafka_classpath:
         parser.error("--kafka-classpath or KAFKA_CLASSPATH must name Apache Kafka's jars")
     if not os.access(args.thalweg, os.X_OK):
-        parser.error(f"{args.thalweg} is not there: cargo build --release --features jemalloc, or --thalweg")
+        parser.error(f"{args.thalweg} is not there: cargo build --profile dist --features jemalloc, or --thalweg")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
 
     bench = experiments.Bench(args, systems)
