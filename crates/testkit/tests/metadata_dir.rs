@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use thalweg::{Connection, Options};
+use thalweg_metadata::bootstrap::QUORUM_CHECKPOINT;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
@@ -239,18 +240,50 @@ async fn the_levels_a_directory_was_formatted_with_are_kept() {
     std::fs::write(&bootstrap, &formatted).unwrap();
     for _ in 0..2 {
         let broker = builder().start().await;
-        let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
-        let request = ApiVersionsRequest {
-            client_software_name: "test".into(),
-            client_software_version: "1".into(),
-            ..Default::default()
-        };
-        let answer = connection.send(&request).await.unwrap();
-        let levels = answer.finalized_features.iter();
-        let levels: Vec<(&str, i16)> =
-            levels.map(|feature| (&*feature.name, feature.max_version_level)).collect();
-        assert!(levels.contains(&("metadata.version", LEVEL)), "{levels:?}");
+        assert_eq!(metadata_version(&broker).await, Some(LEVEL));
         broker.shut_down().await;
         assert_eq!(std::fs::read(&bootstrap).unwrap(), formatted);
+    }
+}
+
+/// The finalized level of `metadata.version`.
+async fn metadata_version(broker: &TestBroker) -> Option<i16> {
+    let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
+    let request = ApiVersionsRequest {
+        client_software_name: "test".into(),
+        client_software_version: "1".into(),
+        ..Default::default()
+    };
+    let answer = connection.send(&request).await.unwrap();
+    let mut levels = answer.finalized_features.iter();
+    levels.find(|feature| feature.name == "metadata.version").map(|feature| feature.max_version_level)
+}
+
+/// As `kafka-storage format` of Kafka 4.4 leaves it (KIP-1170): the levels stand in the metadata log's first checkpoint.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_levels_in_the_first_checkpoint_of_the_metadata_log_are_kept() {
+    // 3.7-IV4, where another file says 3.8-IV0.
+    const LEVEL: i16 = 19;
+    const OTHER_LEVEL: i16 = 20;
+    let scratch = Scratch::new("first-checkpoint");
+    let data = scratch.dir("data");
+    let builder = || TestBroker::builder().data(&data);
+    builder().start().await.shut_down().await;
+
+    let checkpoint = data.join(LOG).join(QUORUM_CHECKPOINT);
+    let formatted = std::fs::read(&checkpoint).unwrap();
+    std::fs::remove_dir_all(data.join(LOG)).unwrap();
+    std::fs::create_dir(data.join(LOG)).unwrap();
+    // The voters; the levels; the end.
+    let voters_end = 12 + i32::from_be_bytes(formatted[8..12].try_into().unwrap()) as usize;
+    let (voters, end) = formatted.split_at(voters_end);
+    std::fs::write(&checkpoint, [voters, &level_of_metadata(LEVEL), end].concat()).unwrap();
+    std::fs::write(data.join("bootstrap.checkpoint"), level_of_metadata(OTHER_LEVEL)).unwrap();
+    for _ in 0..2 {
+        let broker = builder().start().await;
+        assert_eq!(metadata_version(&broker).await, Some(LEVEL));
+        broker.shut_down().await;
+        // What the log says counts from now on.
+        let _ = std::fs::remove_file(&checkpoint);
     }
 }

@@ -15,6 +15,7 @@ use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
 use thalweg_replication::observer::SnapshotId;
 use thalweg_wire::messages::VotersRecord;
+use thalweg_wire::messages::metadata_record::MetadataRecord;
 
 use super::log::{MetadataLogError, each_batch};
 use super::quorum_state::replace_synced;
@@ -138,8 +139,29 @@ pub(super) struct Checkpoint {
     pub(super) epoch: i32,
 }
 
-/// What a checkpoint says: the image, the voters, and the level of `kraft.version`.
-type Contents = (MetadataImage, Option<VotersRecord>, i16);
+/// What a checkpoint says.
+#[derive(Debug)]
+pub(super) struct Contents {
+    pub(super) image: MetadataImage,
+    pub(super) voters: Option<VotersRecord>,
+    /// Level of `kraft.version`.
+    pub(super) kraft_version: i16,
+    /// The records that the cluster is to begin with. Since Kafka 4.4 a format writes them into the checkpoint that stands
+    /// for no record (KIP-1170); they are in no log yet, so they are no part of the image.
+    pub(super) bootstrap: Vec<MetadataRecord>,
+}
+
+impl Contents {
+    /// What is known without a checkpoint.
+    pub(super) fn none() -> Contents {
+        Contents {
+            image: MetadataImage::empty(),
+            voters: None,
+            kraft_version: 0,
+            bootstrap: Vec::new(),
+        }
+    }
+}
 
 /// All checkpoints of a log, oldest first.
 fn all(disk: &Disk, dir: &Path) -> io::Result<Vec<Checkpoint>> {
@@ -206,11 +228,19 @@ impl Checkpoint {
         let bytes = bytes.map_err(|error| self.failed(error))?;
         let broken = |error| MetadataLogError::Snapshot { path: self.path.clone(), error };
         let mut reader = SnapshotReader::new(MetadataImage::empty());
-        each_batch(&bytes, decompressor, |batch| reader.load(&batch).map_err(broken))?;
+        let mut bootstrap = Vec::new();
+        each_batch(&bytes, decompressor, |mut batch| {
+            if let BatchContents::Data(records) = &mut batch.contents
+                && self.is_first()
+            {
+                bootstrap.append(records);
+            }
+            reader.load(&batch).map_err(broken)
+        })?;
         let voters = reader.voters().cloned();
         let kraft_version = reader.kraft_version().map_or(0, |record| record.k_raft_version);
         let (image, _) = reader.finish(self.end_offset, self.epoch).map_err(broken)?;
-        Ok((image, voters, kraft_version))
+        Ok(Contents { image, voters, kraft_version, bootstrap })
     }
 
     fn failed(&self, error: io::Error) -> MetadataLogError {

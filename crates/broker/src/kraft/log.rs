@@ -142,10 +142,12 @@ impl MetadataLog {
         }
         let mut decompressor = Decompressor::new();
         let checkpoint = checkpoints::latest(dir.disk(), &path).map_err(at(&path))?;
-        let (image, mut voters, mut kraft_version) = match &checkpoint {
+        let contents = match &checkpoint {
             Some(found) => found.read(dir.disk(), &mut decompressor)?,
-            None => (MetadataImage::empty(), None, 0),
+            None => checkpoints::Contents::none(),
         };
+        let checkpoints::Contents { image, mut voters, mut kraft_version, bootstrap: levels } =
+            contents;
         let first_segment = path.join(FIRST_SEGMENT);
         if checkpoint.as_ref().is_some_and(|found| found.is_first())
             && !first_segment.try_exists().map_err(at(&first_segment))?
@@ -220,11 +222,14 @@ impl MetadataLog {
             opened.commit(vec![abort_record()], &mut loader, now_ms)?;
         }
         let bootstrap = if is_empty {
-            let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
-            Some(Bootstrap {
-                levels: read_bootstrap(dir.disk(), &file, &mut decompressor)?,
-                unfinished,
-            })
+            // As in Kafka, what the metadata log's own checkpoint says counts before the file's.
+            let levels = if levels.is_empty() {
+                let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
+                read_bootstrap(dir.disk(), &file, &mut decompressor)?
+            } else {
+                levels
+            };
+            Some(Bootstrap { levels, unfinished })
         } else {
             None
         };

@@ -66,8 +66,10 @@ impl ObserverLog {
         let (mut image, mut voters) = (MetadataImage::empty(), Voters::default());
         let mut snapshot = None;
         if let Some(found) = checkpoint {
-            (image, voters.record, voters.kraft_version) =
-                found.read(dir.disk(), &mut decompressor)?;
+            let contents = found.read(dir.disk(), &mut decompressor)?;
+            image = contents.image;
+            voters.record = contents.voters;
+            voters.kraft_version = contents.kraft_version;
             // One that a format wrote stands for no record.
             snapshot = (!found.is_first()).then(|| found.id());
         }
