@@ -4,7 +4,7 @@ and by `kill -9` of its broker.
     coordinator_moves.py --binary THALWEG --jars FOLDER --classes FOLDER --scratch FOLDER
                          [--brokers thalweg,java|java,java] [--mode server|barrier] [--only LIST] [--at-once N]
                          [--steps LIST] [--node-modules FOLDER] [--go-workers FOLDER] [--makes FOLDER]
-                         [--rust-worker FILE] [--out FILE]
+                         [--rust-worker FILE] [--krafka FILE] [--out FILE]
 
 One of Kafka's controllers, two brokers, every partition on both. Broker 1 coordinates all groups in the beginning. Each
 make of client has a group of its own, with three members, which process and commit what is written all the time. After
@@ -316,7 +316,7 @@ def main():
     parser.add_argument("--only", default="", metavar="LIST", help=f"of {', '.join(MAKES)}")
     parser.add_argument("--at-once", type=int, default=4)
     parser.add_argument("--steps", default=STEPS, metavar="LIST")
-    for name in ["--classes", "--node-modules", "--go-workers", "--makes", "--rust-worker", "--out"]:
+    for name in ["--classes", "--node-modules", "--go-workers", "--makes", "--rust-worker", "--krafka", "--out"]:
         parser.add_argument(name)
     options = parser.parse_args()
     unknown = set(options.steps.split(",")) - set(STEPS.split(","))

@@ -50,6 +50,8 @@ def make_programs(options):
         folder = pathlib.Path(options.makes)
         for name, main in (("spring", "Spring"), ("vertx", "VertxClient"), ("pekko", "Pekko")):
             out[name] = [*JAVA, f"{folder / 'classes'}:{folder / 'jars'}/*", f"thalweg.makes.{main}"]
+    if options.krafka:
+        out["krafka"] = [options.krafka]
     return out | go_programs(options, "kafka_go", "goka")
 
 

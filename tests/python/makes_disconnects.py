@@ -4,6 +4,7 @@
                          [--graces LIST] [--events LIST] [--repetitions N] [--kills N] [--at-once N] [--set NAME=VALUE] [--tables]
                          [--jars FOLDER --classes FOLDER]
                          [--node-modules FOLDER] [--go-workers FOLDER] [--rust-worker FILE] [--makes FOLDER]
+                         [--krafka FILE]
 
 Each make has a group of three members for each grace, behind a proxy (`group_proxy.py`), with the session timeout and the
 heartbeat interval that clients have by default. All groups go through the same events at once. A member lost its
@@ -57,6 +58,7 @@ SEATS = {
     "franz": ("franz", "range", "classic"),
     "sarama": ("sarama", "range", "classic"),
     **{make: (make, assignors, "classic") for make, assignors in MAKES.items()},
+    "krafka-consumer": ("krafka", "", "consumer"),
 }  # fmt: skip
 # Two intervals of 5 s, a grace of 5 s, and some time to join again.
 SETTLE_SECONDS = 17
@@ -324,7 +326,7 @@ def main():
     parser.add_argument("--at-once", type=int, default=6, metavar="N", help="so many makes have a broker together")
     parser.add_argument("--tables", action="store_true", help="only of what FILE has")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE")
-    for name in ("--jars", "--classes", "--node-modules", "--go-workers", "--rust-worker", "--makes"):
+    for name in ("--jars", "--classes", "--node-modules", "--go-workers", "--rust-worker", "--makes", "--krafka"):
         parser.add_argument(name)
     options = parser.parse_args()
     if not options.tables:

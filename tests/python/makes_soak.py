@@ -3,6 +3,7 @@ connections are cut and refused (`group_proxy.py`), in both modes of `thalweg.gr
 
     makes_soak.py --binary THALWEG --scratch FOLDER [--minutes N] [--seed N] [--mode server|barrier|both]
                   [--only LIST] [--set NAME=VALUE] [--node-modules FOLDER] [--go-workers FOLDER] [--makes FOLDER]
+                  [--krafka FILE]
 
 A round is one group of each make, all at once; rounds follow each other with the next seed, and the mode changes from
 round to round. A seed decides what is done to which member, and when. 0 minutes are one round. What must hold is in
@@ -158,6 +159,7 @@ def main():
     parser.add_argument("--node-modules", metavar="FOLDER")
     parser.add_argument("--go-workers", metavar="FOLDER")
     parser.add_argument("--makes", metavar="FOLDER")
+    parser.add_argument("--krafka", metavar="FILE")
     options = parser.parse_args()
     programs = make_programs(options)
     makes = [make for make in (options.only.split(",") if options.only else MAKES) if make in programs]

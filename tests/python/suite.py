@@ -118,8 +118,9 @@ def records(count, seed):
     return out
 
 
-def main(suite, parallel=4, beside=""):
-    """Runs the cases, `parallel` at a time; those that mostly wait, whose names begin with `beside`, beside them."""
+def main(suite, parallel=4, beside="", is_wanted=lambda name, options: True):
+    """Runs the cases that are wanted, `parallel` at a time; those that mostly wait, whose names begin with `beside`, beside
+    them."""
     parser = argparse.ArgumentParser(description=f"{suite} conformance suite")
     parser.add_argument("--bootstrap", required=True, metavar="HOST:PORT")
     parser.add_argument("--case", default="", metavar="SUBSTRING")
@@ -132,6 +133,7 @@ def main(suite, parallel=4, beside=""):
     parser.add_argument("--node-modules", metavar="FOLDER", help="for suites that start Node")
     parser.add_argument("--go-workers", metavar="FOLDER", help="programs of tests/go, for suites that start them")
     parser.add_argument("--makes", metavar="FOLDER", help="classes of tests/java/makes, and their jars")
+    parser.add_argument("--krafka", metavar="FILE", help="the program of tests/krafka")
     options = parser.parse_args()
     faulthandler.enable()
     run = "r" + "".join(random.choice("abcdefghijklmnopqrstuvwxyz0123456789") for _ in range(4))
@@ -170,7 +172,7 @@ def main(suite, parallel=4, beside=""):
                 failed.append(name)
             transcripts[name] = context.lines
 
-    chosen = [(n, f) for n, f in CASES if options.case in n]
+    chosen = [(n, f) for n, f in CASES if options.case in n and is_wanted(n, options)]
     waiting = [c for c in chosen if beside and c[0].startswith(beside)]
     working = [c for c in chosen if c not in waiting]
     pools = concurrent.futures.ThreadPoolExecutor

@@ -17,6 +17,7 @@ use crate::differences::{self, Accepted, Transcript};
 use crate::go;
 use crate::installations;
 use crate::kills;
+use crate::krafka;
 use crate::limited::Limited;
 use crate::ports;
 use crate::setup::Tools;
@@ -357,6 +358,14 @@ impl Suite<'_> {
                     Ok(folder) => drop(command.arg("--go-workers").arg(folder)),
                     Err(why) => return record(self.tally, name, Some(&why), self.target),
                 },
+            }
+            if self.plan.krafka {
+                match krafka::program(self.tools) {
+                    Ok(program) => drop(command.arg("--krafka").arg(program)),
+                    Err(why) => return record(self.tally, name, Some(&why), self.target),
+                }
+            } else {
+                println!("makes: krafka is left out, see test --full and conformance --krafka");
             }
         }
         self.program(command, name);

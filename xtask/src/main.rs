@@ -11,6 +11,7 @@ mod installations;
 #[path = "../../crates/testkit/src/jvm.rs"]
 mod jvm;
 mod kills;
+mod krafka;
 mod limited;
 mod machines;
 mod mixed;
@@ -38,12 +39,14 @@ const USAGE: &str = "usage: cargo xtask COMMAND
                             suites, full with the release build and long soaks
   conformance [--against BROKER[,BROKER]] [--suite LIST] [--case TEXT]
               [--kill-rounds N] [--installations whole] [--binary FILE] [--record-cases yes]
-              [--set NAME=VALUE]
+              [--set NAME=VALUE] [--krafka yes]
                             client suites against kafka, thalweg (with settings) or both; with
                             two brokers what they showed is compared, and
                             tests/cases.txt can be written anew; whole
                             installations are moved in two ways that differ
-                            from commit to commit, or in all
+                            from commit to commit, or in all; the make krafka
+                            is left out unless it is asked for, because
+                            compiling it takes a minute
   soak [MINUTES]            one directory, every codec, kind stops and kills in turn
                             (default 60 minutes)
   soak cores [SEEDS [FILE]] the client's cores, in so many interleavings [a million]; result to FILE
@@ -71,8 +74,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak transaction-kills    a broker that is killed before, during and after each request of transactions
   soak mixed [MINUTES]      clients of many makes in one group, killed, paused and restarted, with each
                             rebalance mode for so long [1]; repeats a seed as soak kills does
-  soak makes [MINUTES]      a group of each of six other makes, whose members are scaled, killed, paused and cut
-                            off, in both modes in turn [60]; repeats a seed as soak kills does
+  soak makes [MINUTES]      a group of each of seven other makes, whose members are scaled, killed, paused and
+                            cut off, in both modes in turn [60]; repeats a seed as soak kills does
   soak coordinator-moves [--brokers thalweg,java|java,java] [--mode server|barrier] [--only LIST]
                          [--steps LIST] [--at-once N] [--out FILE]
                             a group of each make of client, whose coordinator moves to a Java broker and
@@ -168,6 +171,7 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
         binary: PathBuf::new(),
         record_cases: false,
         settings: Vec::new(),
+        krafka: false,
     };
     for pair in options.chunks(2) {
         let [name, value] = pair else { return Err(format!("{} needs a value", pair[0])) };
@@ -191,7 +195,9 @@ fn conformance(root: &Path, options: &[&str]) -> Result<(), String> {
             ("--installations", "whole") => plan.installations = installations::whole(),
             ("--binary", path) => plan.binary = path.into(),
             ("--set", setting) => plan.settings.push(setting.into()),
-            ("--record-cases", "yes") => plan.record_cases = true,
+            ("--krafka", "yes") => plan.krafka = true,
+            // The list has the cases of the longest form.
+            ("--record-cases", "yes") => (plan.record_cases, plan.krafka) = (true, true),
             (name, value) => return Err(format!("unknown option {name} {value}\n{USAGE}")),
         }
     }

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use crate::go;
+use crate::krafka;
 use crate::setup::{self, Tools};
 use crate::test;
 
@@ -21,8 +22,9 @@ pub fn run(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<(), 
 /// Has one group of each of the makes that have groups of their own, for so many minutes.
 pub fn makes(tools: &Tools, binary: &Path, minutes: u64, seed: u64) -> Result<(), String> {
     let mut command = script(tools, binary, "makes_soak.py", "target/makes")?;
-    command.arg("--node-modules").arg(&tools.node_modules).arg("--makes").arg(&tools.makes);
+    command.arg("--node-modules").arg(&tools.node_modules);
     add_go_programs(tools, &mut command)?;
+    add_makes(tools, &mut command)?;
     command.args(["--minutes", &minutes.to_string(), "--seed", &seed.to_string()]);
     call(command)
 }
@@ -45,14 +47,16 @@ pub fn moves_command(tools: &Tools, binary: &Path, scratch: &Path, options: &[&s
 /// Moves the coordinator of groups of each make to a Java broker and back.
 pub fn coordinator_moves(tools: &Tools, binary: &Path, options: &[&str]) -> Result<(), String> {
     let mut command = with_clients(tools, binary, "coordinator_moves.py", "target/moves")?;
-    command.arg("--makes").arg(&tools.makes).args(options);
+    add_makes(tools, &mut command)?;
+    command.args(options);
     call(command)
 }
 
 /// Ends connections of every make, and kills members, with and without a disconnect grace; lines of JSON go to a file.
 pub fn disconnects(tools: &Tools, binary: &Path, out: &str) -> Result<(), String> {
     let mut command = with_clients(tools, binary, "makes_disconnects.py", "target/disconnects")?;
-    command.arg("--makes").arg(&tools.makes).args(["--out", out]);
+    add_makes(tools, &mut command)?;
+    command.args(["--out", out]);
     call(command)
 }
 
@@ -96,6 +100,12 @@ fn add_go_programs(tools: &Tools, command: &mut Command) -> Result<(), String> {
             command.arg("--go-workers").arg(go::programs(&tools.root)?);
         }
     }
+    Ok(())
+}
+
+/// The programs of makes that have groups of their own, but for those in Node and Go.
+fn add_makes(tools: &Tools, command: &mut Command) -> Result<(), String> {
+    command.arg("--makes").arg(&tools.makes).arg("--krafka").arg(krafka::program(tools)?);
     Ok(())
 }
 

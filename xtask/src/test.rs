@@ -9,6 +9,7 @@ use std::time::Instant;
 use crate::conformance::{self, Plan, Target};
 use crate::installations;
 use crate::kills;
+use crate::krafka;
 use crate::machines::{self, CLUSTER, COMMITS, CORES, GROUPS};
 use crate::mixed;
 use crate::nextest;
@@ -125,7 +126,8 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
     println!("seeds begin at {seed}; THALWEG_SEED_BASE={seed} repeats what this run drew");
     steps.run("fmt", || {
         cargo(&tools, &["fmt", "--all", "--check"])?;
-        cargo(&tools, &["fmt", "--manifest-path", USER, "--check"])
+        cargo(&tools, &["fmt", "--manifest-path", USER, "--check"])?;
+        cargo(&tools, &["fmt", "--manifest-path", krafka::MANIFEST, "--check"])
     });
     steps.run("tidy", || tidy::run(root));
     let plan = Arc::new(plan(form, seed, nextest::binary(&tools)));
@@ -140,7 +142,8 @@ pub fn run(root: &Path, form: Form) -> Result<(), String> {
         cargo(&tools, &[&what[..], &how[..]].concat())?;
         let place = user_place(&tools)?;
         let what = ["clippy", "--all-targets", "--quiet", "--profile", nextest::PROFILE];
-        cargo(&tools, &[&what[..], &place[..], &["--", "-D", "warnings"]].concat())
+        cargo(&tools, &[&what[..], &place[..], &["--", "-D", "warnings"]].concat())?;
+        if form == Form::Full { krafka::clippy(&tools) } else { Ok(()) }
     });
     let mut binary = None;
     steps.run_patiently("build", || {
@@ -254,6 +257,7 @@ fn plan(form: Form, seed: u64, binary: PathBuf) -> Plan {
         binary,
         record_cases: false,
         settings: Vec::new(),
+        krafka: form == Form::Full,
     }
 }
 
@@ -388,7 +392,8 @@ fn cargo_in(root: &Path, jars: &Path) -> Command {
     command
 }
 
-fn cargo(tools: &Tools, args: &[&str]) -> Result<(), String> {
+/// Runs cargo in the checkout.
+pub fn cargo(tools: &Tools, args: &[&str]) -> Result<(), String> {
     run_cargo(cargo_command(tools), args)
 }
 

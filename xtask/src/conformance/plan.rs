@@ -28,6 +28,8 @@ pub struct Plan {
     pub settings: Vec<String>,
     /// The list of cases is replaced by the cases that run, instead of being compared with them.
     pub record_cases: bool,
+    /// Whether the make krafka is built, which takes a minute, and has its cases.
+    pub krafka: bool,
 }
 
 impl Plan {
@@ -86,6 +88,7 @@ impl Plan {
                 let chosen = name.split('.').next().unwrap_or_default();
                 self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
             }
+            MAKES if name.starts_with("krafka-") && !self.krafka => false,
             _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
         }
     }
@@ -101,5 +104,30 @@ impl Plan {
             .then(|| skipped("answers: there is no second broker to compare with"))
             .into_iter()
             .collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cases_of_krafka_are_wanted_only_where_it_is_built() {
+        let mut plan = Plan {
+            targets: vec![Target::Thalweg],
+            suites: Vec::new(),
+            case: String::new(),
+            kill_rounds: 1,
+            seed: 0,
+            installations: Vec::new(),
+            binary: PathBuf::new(),
+            settings: Vec::new(),
+            record_cases: false,
+            krafka: false,
+        };
+        let wants = |plan: &Plan, case| plan.wants_case(Target::Thalweg, case);
+        assert!(!wants(&plan, "makes.krafka-server") && wants(&plan, "makes.kafka_go-server"));
+        plan.krafka = true;
+        assert!(wants(&plan, "makes.krafka-server"));
     }
 }
