@@ -35,7 +35,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from faults import SESSION_SECONDS, SETTLE_SECONDS, Faults, permitted
 from ports import free
-from suite import check, eventually, same
+from suite import check, eventually, offset_of, same
 from zombie import DirectWriter
 
 CLUSTER = "thalwegChaosClusterAAA"
@@ -256,7 +256,7 @@ class Writer(threading.Thread):
 
         def told(error, message):
             if error is None:
-                self.acknowledged[partition][at] = message.offset()
+                self.acknowledged[partition][at] = offset_of(message)
                 self.heard(partition)
             else:
                 self.failed.append((partition, at, str(error)))

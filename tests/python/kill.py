@@ -27,7 +27,7 @@ import time
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from suite import check, eventually, same
+from suite import check, eventually, offset_of, same
 
 PARTITIONS = 4
 TOPIC = "killed"
@@ -128,7 +128,7 @@ class RdkafkaLoad:
 
             def done(error, message, partition=partition, number=number):
                 if error is None:
-                    self.book.add(partition, number, message.offset())
+                    self.book.add(partition, number, offset_of(message))
                 elif self.book.idempotent:
                     self.book.errors.append(f"{partition}:{number} {error}")
 

@@ -118,6 +118,11 @@ def records(count, seed):
     return out
 
 
+def offset_of(message):
+    """Where an acknowledged record of confluent-kafka is: -1 if the broker recognised a repetition and had no offset for it."""
+    return -1 if message.offset() is None else message.offset()
+
+
 def main(suite, parallel=4, beside="", is_wanted=lambda name, options: True):
     """Runs the cases that are wanted, `parallel` at a time; those that mostly wait, whose names begin with `beside`, beside
     them."""

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use thalweg::{Connection, Options};
 use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse, ListGroupsRequest,
 };
@@ -189,11 +190,12 @@ async fn a_release_that_nobody_has_run_is_not_held() {
 async fn a_java_client_is_never_asked_for_its_next_heartbeat_soon() {
     let broker = broker(true).await;
     let client = connect_as(&broker, "apache-kafka-java", "4.3.0").await;
-    topic(&client).await;
+    let id = topic(&client).await;
     let epoch = join(&client, "ma").await;
-    // What it acknowledges is held like any other.
+    // What it acknowledges is held like any other; all that it was told, so that nothing is missing.
+    let all = TopicPartitions { topic_id: id, partitions: vec![0, 1], ..Default::default() };
     let owns =
-        ConsumerGroupHeartbeatRequest { topic_partitions: Some(Vec::new()), ..bare("ma", epoch) };
+        ConsumerGroupHeartbeatRequest { topic_partitions: Some(vec![all]), ..bare("ma", epoch) };
     let answer = held(&broker, &client, owns).await;
     tokio::time::sleep(Duration::from_millis(450)).await;
     client.connection.send(&ListGroupsRequest::default()).await.unwrap();

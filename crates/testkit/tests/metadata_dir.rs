@@ -3,11 +3,13 @@
 
 use crate::support;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use thalweg::{Connection, Options};
 use thalweg_metadata::bootstrap::QUORUM_CHECKPOINT;
+use thalweg_metadata::features::MetadataVersion;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
 use thalweg_testkit::TestBroker;
@@ -256,12 +258,14 @@ async fn metadata_version(broker: &TestBroker) -> Option<i16> {
     };
     let answer = connection.send(&request).await.unwrap();
     let mut levels = answer.finalized_features.iter();
-    levels.find(|feature| feature.name == "metadata.version").map(|feature| feature.max_version_level)
+    levels
+        .find(|feature| feature.name == "metadata.version")
+        .map(|feature| feature.max_version_level)
 }
 
 /// As `kafka-storage format` of Kafka 4.4 leaves it (KIP-1170): the levels stand in the metadata log's first checkpoint.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_levels_in_the_first_checkpoint_of_the_metadata_log_are_kept() {
+async fn the_levels_of_the_first_checkpoint_are_kept() {
     // 3.7-IV4, where another file says 3.8-IV0.
     const LEVEL: i16 = 19;
     const OTHER_LEVEL: i16 = 20;
@@ -277,8 +281,24 @@ async fn the_levels_in_the_first_checkpoint_of_the_metadata_log_are_kept() {
     // The voters; the levels; the end.
     let voters_end = 12 + i32::from_be_bytes(formatted[8..12].try_into().unwrap()) as usize;
     let (voters, end) = formatted.split_at(voters_end);
-    std::fs::write(&checkpoint, [voters, &level_of_metadata(LEVEL), end].concat()).unwrap();
-    std::fs::write(data.join("bootstrap.checkpoint"), level_of_metadata(OTHER_LEVEL)).unwrap();
+    let format = |level, of_the_file| {
+        std::fs::write(&checkpoint, [voters, &level_of_metadata(level), end].concat()).unwrap();
+        std::fs::write(data.join("bootstrap.checkpoint"), level_of_metadata(of_the_file)).unwrap();
+    };
+    let files = || {
+        let listed = std::fs::read_dir(data.join(LOG)).unwrap();
+        listed.map(|entry| entry.unwrap().file_name()).collect::<BTreeSet<_>>()
+    };
+    // A level of a later release is refused, and nothing is begun.
+    format(MetadataVersion::LATEST.level() + 1, LEVEL);
+    let before = files();
+    for _ in 0..2 {
+        let refused = builder().try_start().await.err().map(|error| error.to_string());
+        assert!(refused.as_ref().is_some_and(|e| e.contains("metadata.version")), "{refused:?}");
+    }
+    assert!(!files().contains("quorum-state".as_ref() as &OsStr), "{:?}", files());
+    assert_eq!(before.len(), 1);
+    format(LEVEL, OTHER_LEVEL);
     for _ in 0..2 {
         let broker = builder().start().await;
         assert_eq!(metadata_version(&broker).await, Some(LEVEL));

@@ -229,17 +229,25 @@ impl Checkpoint {
         let broken = |error| MetadataLogError::Snapshot { path: self.path.clone(), error };
         let mut reader = SnapshotReader::new(MetadataImage::empty());
         let mut bootstrap = Vec::new();
-        each_batch(&bytes, decompressor, |mut batch| {
-            if let BatchContents::Data(records) = &mut batch.contents
+        each_batch(&bytes, decompressor, |batch| {
+            // Read as any snapshot, so that a level that this release lacks is refused.
+            reader.load(&batch).map_err(broken)?;
+            if let BatchContents::Data(records) = batch.contents
                 && self.is_first()
             {
-                bootstrap.append(records);
+                bootstrap.extend(records);
             }
-            reader.load(&batch).map_err(broken)
+            Ok(())
         })?;
         let voters = reader.voters().cloned();
         let kraft_version = reader.kraft_version().map_or(0, |record| record.k_raft_version);
-        let (image, _) = reader.finish(self.end_offset, self.epoch).map_err(broken)?;
+        let (mut image, _) = reader.finish(self.end_offset, self.epoch).map_err(broken)?;
+        if self.is_first() {
+            if image.has_acls() {
+                return Err(MetadataLogError::Acls);
+            }
+            image = MetadataImage::empty();
+        }
         Ok(Contents { image, voters, kraft_version, bootstrap })
     }
 

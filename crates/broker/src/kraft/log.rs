@@ -20,7 +20,7 @@ use thalweg_metadata::bootstrap::{
     quorum_checkpoint,
 };
 use thalweg_metadata::features::MetadataVersion;
-use thalweg_metadata::image::{LoadError, Loader, MetadataImage, SnapshotError, Update};
+use thalweg_metadata::image::{Delta, LoadError, Loader, MetadataImage, SnapshotError, Update};
 use thalweg_metadata::records::{Batch, BatchContents, BatchWriter, ControlRecord, RecordError};
 use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
@@ -190,6 +190,14 @@ impl MetadataLog {
             return Err(MetadataLogError::Acls);
         }
 
+        let is_empty = loader.image().is_empty();
+        // As in Kafka, what the metadata log's own checkpoint says counts before the file's.
+        let levels = if is_empty && levels.is_empty() {
+            read_bootstrap(dir.disk(), &dir.path().join(BOOTSTRAP_CHECKPOINT), &mut decompressor)?
+        } else {
+            levels
+        };
+
         let before = quorum_state::read(dir.disk(), &path).map_err(at(&path))?;
         let epoch = if is_new {
             FIRST_EPOCH
@@ -201,7 +209,6 @@ impl MetadataLog {
         };
         log.make_leader(epoch);
 
-        let is_empty = loader.image().is_empty();
         let mut schedule = Schedule::new(retention, now_ms);
         schedule.appended(bytes);
         let mut opened =
@@ -221,18 +228,7 @@ impl MetadataLog {
         if unfinished && !is_empty {
             opened.commit(vec![abort_record()], &mut loader, now_ms)?;
         }
-        let bootstrap = if is_empty {
-            // As in Kafka, what the metadata log's own checkpoint says counts before the file's.
-            let levels = if levels.is_empty() {
-                let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
-                read_bootstrap(dir.disk(), &file, &mut decompressor)?
-            } else {
-                levels
-            };
-            Some(Bootstrap { levels, unfinished })
-        } else {
-            None
-        };
+        let bootstrap = is_empty.then_some(Bootstrap { levels, unfinished });
         Ok(Opened { log: opened, loader, bootstrap })
     }
 
@@ -505,7 +501,8 @@ fn format(
     disk.sync_dir(dir).map_err(at(dir))
 }
 
-/// The records a new log begins with; Kafka's defaults where the file is missing.
+/// The records a new log begins with; Kafka's defaults where the file is missing. What this release cannot read, such
+/// as a level that it lacks, is refused.
 fn read_bootstrap(
     disk: &Disk,
     file: &Path,
@@ -514,11 +511,16 @@ fn read_bootstrap(
     let read = disk.read_small(file);
     let read = read.map_err(|error| MetadataLogError::Io { path: file.to_path_buf(), error })?;
     let Some(bytes) = read else { return Ok(bootstrap_records()) };
-    let mut records = Vec::new();
+    let (mut records, mut read) = (Vec::new(), Delta::new(MetadataImage::empty()));
     each_batch(&bytes, decompressor, |batch| {
-        if let BatchContents::Data(data) = batch.contents {
-            records.extend(data);
+        let BatchContents::Data(data) = batch.contents else { return Ok(()) };
+        for (offset, record) in (batch.base_offset..).zip(&data) {
+            read.replay(record).map_err(|error| MetadataLogError::Snapshot {
+                path: file.to_path_buf(),
+                error: SnapshotError::Replay { offset, error },
+            })?;
         }
+        records.extend(data);
         Ok(())
     })?;
     Ok(records)
