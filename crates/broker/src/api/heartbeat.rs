@@ -11,7 +11,8 @@
 //! what the member is to get. How long depends on what its client does with the empty assignment that it would get:
 //! librdkafka's sends nothing before the next heartbeat is due, so it is kept back until then; Java's acknowledges it
 //! at once, and waits for the first answer in a loop that takes a core, so [`FIRST_MAX`] is all, and a part of the
-//! assignment goes out [`SOON`] after it is free. A client that is not known may be like either. The first request does not tell them apart: both fill the same fields.
+//! assignment goes out [`SOON`] after it is free. A client that is not known may be like either. The first request
+//! does not tell them apart: both fill the same fields.
 //!
 //! The SyncGroup of a member that owns nothing yet, and waits for what others have not given up, is kept back in the
 //! same way. Every client waits for that, as at a barrier; it is done for the same ones.
