@@ -13,11 +13,15 @@ use std::process::{Command, Stdio};
 use crate::jvm::JARS;
 
 /// Version of Apache Kafka that everything is compared with.
-pub const KAFKA_VERSION: &str = "4.3.0";
+pub const KAFKA_VERSION: &str = "4.4.0";
 
 /// Earlier releases whose controllers Thalweg's brokers join: the newest of each minor release since 4.0 that the tests
 /// are run with (`testkit::kafka`).
-const EARLIER_VERSIONS: [&str; 3] = ["4.0.0", "4.1.1", "4.2.0"];
+pub const EARLIER_VERSIONS: [&str; 4] = ["4.0.0", "4.1.1", "4.2.0", PREVIOUS_VERSION];
+
+/// The newest patch of the minor release before `KAFKA_VERSION`. Clients and brokers of it are tested with, and its
+/// metadata shell: 4.4.0 was published without one.
+pub const PREVIOUS_VERSION: &str = "4.3.1";
 
 /// Compilers at once; more only fight for two cores and memory.
 const BUILD_JOBS: &str = "2";
@@ -139,8 +143,10 @@ fn jars(root: &Path, version: &str) -> Result<PathBuf, String> {
         let property = format!("-Dkafka.version={version}");
         let pom = pom.display().to_string();
         let mut args = vec!["-q", "-B", "-f", &pom, &property];
-        if version == KAFKA_VERSION {
-            args.push("-Pstreams");
+        match version {
+            KAFKA_VERSION => args.push("-Pstreams"),
+            PREVIOUS_VERSION => args.push("-Pshell"),
+            _ => {}
         }
         args.extend(["dependency:copy-dependencies", &out, "-DincludeScope=runtime"]);
         call(root, "mvn", &args)
@@ -233,7 +239,9 @@ fn makes(root: &Path) -> Result<PathBuf, String> {
 fn classes(root: &Path, from: &str, classes: &Path, jars: &Path) -> Result<PathBuf, String> {
     let mut sources = Vec::new();
     files(&root.join(from), "java", &mut sources)?;
-    let names: Vec<&PathBuf> = sources.iter().collect();
+    // The jars change when the pom beside the sources does.
+    let pom = root.join(from).with_file_name("pom.xml");
+    let names: Vec<&PathBuf> = sources.iter().chain([&pom]).collect();
     once(classes, &names, || {
         println!("setup: Java programs of {from}");
         remove(classes)?;

@@ -1,7 +1,7 @@
 //! Features of the cluster and their levels.
 //!
 //! A feature's level is finalized for the whole cluster by a record in the metadata log; each node
-//! says which levels it can live with. Thalweg says what Kafka 4.3 says, and keeps whatever level
+//! says which levels it can live with. Thalweg says what Kafka 4.4 says, and keeps whatever level
 //! the log has: what it cannot serve yet it does not advertise as an API.
 
 use std::fmt;
@@ -25,15 +25,15 @@ pub const TRANSACTION_VERSION: &str = "transaction.version";
 pub struct MetadataVersion(i16);
 
 /// Levels of `metadata.version` that brought new records or new forms of old ones.
-const RECORDS_CHANGED_AT: [i16; 8] = [8, 11, 13, 14, 15, 17, 23, 30];
+const RECORDS_CHANGED_AT: [i16; 10] = [8, 11, 13, 14, 15, 17, 23, 30, 32, 33];
 
 impl MetadataVersion {
     /// The lowest level there is (3.3-IV3).
     pub const MINIMUM: MetadataVersion = MetadataVersion(7);
-    /// The highest level of Kafka 4.3 (4.3-IV0).
-    pub const LATEST: MetadataVersion = MetadataVersion(30);
+    /// The highest level of Kafka 4.4 (4.4-IV2).
+    pub const LATEST: MetadataVersion = MetadataVersion(33);
 
-    /// The level of that number, if Kafka 4.3 can run at it.
+    /// The level of that number, if Kafka 4.4 can run at it.
     pub fn from_level(level: i16) -> Option<MetadataVersion> {
         (Self::MINIMUM.0..=Self::LATEST.0).contains(&level).then_some(MetadataVersion(level))
     }
@@ -45,10 +45,11 @@ impl MetadataVersion {
 
     /// Kafka's name of the level.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 24] = [
+        const NAMES: [&str; 27] = [
             "3.3-IV3", "3.4-IV0", "3.5-IV0", "3.5-IV1", "3.5-IV2", "3.6-IV0", "3.6-IV1", "3.6-IV2",
             "3.7-IV0", "3.7-IV1", "3.7-IV2", "3.7-IV3", "3.7-IV4", "3.8-IV0", "3.9-IV0", "4.0-IV0",
             "4.0-IV1", "4.0-IV2", "4.0-IV3", "4.1-IV0", "4.1-IV1", "4.2-IV0", "4.2-IV1", "4.3-IV0",
+            "4.4-IV0", "4.4-IV1", "4.4-IV2",
         ];
         let at = usize::try_from(self.0 - Self::MINIMUM.0).unwrap_or(0);
         NAMES.get(at).copied().unwrap_or("unknown")
@@ -89,6 +90,16 @@ impl MetadataVersion {
         self.0 >= 30
     }
 
+    /// Whether the host of an access control entry can be a range of addresses.
+    pub fn has_address_ranges(self) -> bool {
+        self.0 >= 32
+    }
+
+    /// Whether the registration of a controller can be taken away (KIP-1312).
+    pub fn has_controller_unregistration(self) -> bool {
+        self.0 >= 33
+    }
+
     /// Whether a fetch of an ISR shrink leaves the leader epoch alone.
     pub fn keeps_epoch_on_shrink(self) -> bool {
         self.0 >= 12
@@ -118,13 +129,13 @@ pub struct FeatureRange {
     pub max: i16,
 }
 
-/// What a broker of this release supports; the ranges of Kafka 4.3.
+/// What a broker of this release supports; the ranges of Kafka 4.4.
 pub const SUPPORTED: [FeatureRange; 7] = [
     FeatureRange { name: ELR_VERSION, min: 0, max: 1 },
     FeatureRange { name: GROUP_VERSION, min: 0, max: 1 },
     FeatureRange { name: KRAFT_VERSION, min: 0, max: 1 },
-    FeatureRange { name: METADATA_VERSION, min: 7, max: 30 },
-    FeatureRange { name: "share.version", min: 0, max: 1 },
+    FeatureRange { name: METADATA_VERSION, min: 7, max: 33 },
+    FeatureRange { name: "share.version", min: 0, max: 2 },
     FeatureRange { name: "streams.version", min: 0, max: 1 },
     FeatureRange { name: TRANSACTION_VERSION, min: 0, max: 2 },
 ];
@@ -134,13 +145,13 @@ pub fn supported(name: &str) -> Option<FeatureRange> {
     SUPPORTED.iter().copied().find(|range| range.name == name)
 }
 
-/// The levels a cluster that is formatted by Kafka 4.3 begins with, in the order of its records:
+/// The levels a cluster that is formatted by Kafka 4.4 begins with, in the order of its records:
 /// `metadata.version` first, the others by name.
 pub const INITIAL_LEVELS: [(&str, i16); 6] = [
-    (METADATA_VERSION, 30),
+    (METADATA_VERSION, 33),
     (ELR_VERSION, 1),
     (GROUP_VERSION, 1),
-    ("share.version", 1),
+    ("share.version", 2),
     ("streams.version", 1),
     (TRANSACTION_VERSION, 2),
 ];
@@ -160,15 +171,18 @@ mod tests {
 
     #[test]
     fn levels() {
-        assert_eq!(MetadataVersion::LATEST.to_string(), "4.3-IV0");
+        assert_eq!(MetadataVersion::LATEST.to_string(), "4.4-IV2");
         assert_eq!(MetadataVersion::MINIMUM.to_string(), "3.3-IV3");
         assert_eq!(MetadataVersion::from_level(6), None);
-        assert_eq!(MetadataVersion::from_level(31), None);
+        assert_eq!(MetadataVersion::from_level(34), None);
         assert_eq!(MetadataVersion::from_level(25).map(MetadataVersion::name), Some("4.0-IV3"));
         let level = |level| MetadataVersion::from_level(level).expect("a level");
         assert!(level(30).records_differ_from(level(29)));
         assert!(level(29).records_differ_from(level(30)));
         assert!(!level(29).records_differ_from(level(23)));
+        assert!(!level(31).records_differ_from(level(30)));
+        assert!(level(32).records_differ_from(level(31)));
+        assert!(level(33).records_differ_from(level(32)));
     }
 
     #[test]

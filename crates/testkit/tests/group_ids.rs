@@ -242,7 +242,7 @@ impl Asker {
                 transactional_id: "group-ids".into(),
                 group_id: group_id.clone(),
                 producer_id: 4_711,
-                generation_id: -1,
+                generation_id_or_member_epoch: -1,
                 topics: topics
                     .iter()
                     .map(|name| TxnOffsetCommitRequestTopic {

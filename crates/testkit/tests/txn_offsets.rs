@@ -180,7 +180,7 @@ fn request(producer_epoch: i16, offsets: &[(&str, i32, i64)]) -> TxnOffsetCommit
         group_id: "g".into(),
         producer_id: PRODUCER,
         producer_epoch,
-        generation_id: -1,
+        generation_id_or_member_epoch: -1,
         topics: offsets.iter().map(topic).collect(),
         ..Default::default()
     }
@@ -244,7 +244,7 @@ async fn what_is_not_there_is_refused_and_the_rest_is_taken() {
     let nameless = TxnOffsetCommitRequest { group_id: String::new(), ..request(0, &[("t", 0, 1)]) };
     assert_eq!(session.commit(&nameless, 3).await, ErrorCode::INVALID_GROUP_ID);
     let member = TxnOffsetCommitRequest {
-        generation_id: 3,
+        generation_id_or_member_epoch: 3,
         member_id: "nobody".into(),
         ..request(0, &[("t", 0, 1)])
     };

@@ -321,7 +321,7 @@ fn offset_commit(
         group_id: offsets.group.to_string(),
         producer_id: producer.0,
         producer_epoch: producer.1,
-        generation_id: offsets.generation,
+        generation_id_or_member_epoch: offsets.generation,
         member_id: offsets.member.clone(),
         group_instance_id: offsets.instance.clone(),
         topics: topics.collect(),

@@ -21,7 +21,7 @@ use crate::{GroupConfig, GroupRecord};
 /// Whether the request names no member: producers before KIP-447 cannot, and others need not. Every negative
 /// generation is none in a classic group, only -1 in a consumer group.
 fn names_no_member(request: &TxnOffsetCommitRequest, is_classic: bool) -> bool {
-    let generation = request.generation_id;
+    let generation = request.generation_id_or_member_epoch;
     (generation == -1 || is_classic && generation < 0)
         && request.member_id.is_empty()
         && request.group_instance_id.is_none()
@@ -38,7 +38,7 @@ fn admit<'a>(
             group.accept_transactional_commit(request).map(|()| CommitCheck::Any)
         }
         CommitGroup::Consumer(group) => admit_to_consumer_group(group, request, config),
-        CommitGroup::None if request.generation_id < 0 => Ok(CommitCheck::Any),
+        CommitGroup::None if request.generation_id_or_member_epoch < 0 => Ok(CommitCheck::Any),
         CommitGroup::None => Err(ErrorCode::ILLEGAL_GENERATION),
     }
 }
@@ -53,7 +53,11 @@ fn admit_to_consumer_group<'a>(
         return Ok(CommitCheck::Any);
     }
     group.check_instance(request.group_instance_id.as_deref(), &request.member_id, is_hosted)?;
-    group.check_transactional_commit(&request.member_id, request.generation_id, is_hosted)
+    group.check_transactional_commit(
+        &request.member_id,
+        request.generation_id_or_member_epoch,
+        is_hosted,
+    )
 }
 
 /// What producers are told, who do not know of epochs of members.
@@ -146,7 +150,7 @@ impl ClassicGroup {
         &self,
         request: &TxnOffsetCommitRequest,
     ) -> Result<(), ErrorCode> {
-        let generation = request.generation_id;
+        let generation = request.generation_id_or_member_epoch;
         let is_empty = self.is(ClassicGroupState::Empty);
         if generation < 0 && is_empty || names_no_member(request, true) {
             return Ok(());

@@ -424,7 +424,7 @@ impl Client {
         let request = TxnOffsetCommitRequest {
             group_id: GROUP.to_owned(),
             producer_id: 7,
-            generation_id: generation,
+            generation_id_or_member_epoch: generation,
             member_id: self.member_id.clone(),
             group_instance_id: self.instance_id.clone(),
             topics: vec![TxnOffsetCommitRequestTopic {

@@ -37,7 +37,7 @@ pub fn commit(op: &Op<'_>) -> GroupRequest {
         group_id: op.text("g", ""),
         producer_id: producer.id,
         producer_epoch: producer.epoch,
-        generation_id: op.number("gen", -1),
+        generation_id_or_member_epoch: op.number("gen", -1),
         member_id: op.text("m", ""),
         group_instance_id: op.get("i").map(str::to_owned),
         topics: op.list("o").into_iter().map(topic).collect(),

@@ -63,7 +63,7 @@ pub enum ReplayError {
         value: i8,
     },
     /// A level of `metadata.version` this release cannot run at.
-    #[error("metadata.version {0} is not supported: this release needs 7 to 30")]
+    #[error("metadata.version {0} is not supported: this release needs 7 to 33")]
     UnsupportedMetadataVersion(i16),
     /// An access control entry that does not exist.
     #[error("record removes access control entry {0}, which does not exist")]
@@ -304,6 +304,10 @@ impl Delta {
                 self.touched.controllers.insert(controller.id);
                 let cluster = Arc::make_mut(&mut self.image.cluster);
                 cluster.controllers.insert(controller.id, Arc::new(controller));
+            }
+            MetadataRecord::UnregisterController(record) => {
+                self.touched.controllers.insert(record.controller_id);
+                Arc::make_mut(&mut self.image.cluster).controllers.remove(&record.controller_id);
             }
             MetadataRecord::Topic(record) => {
                 self.touched.topics.insert(record.topic_id);

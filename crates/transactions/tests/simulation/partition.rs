@@ -234,7 +234,7 @@ impl Simulation {
                     group_id: GROUP.into(),
                     producer_id: write.producer.id,
                     producer_epoch: write.producer.epoch,
-                    generation_id: -1,
+                    generation_id_or_member_epoch: -1,
                     topics: vec![TxnOffsetCommitRequestTopic {
                         name: INPUT.into(),
                         partitions: vec![TxnOffsetCommitRequestPartition {

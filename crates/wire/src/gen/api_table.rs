@@ -93,6 +93,8 @@ impl ApiKey {
     pub const DESCRIBE_SHARE_GROUP_OFFSETS: ApiKey = ApiKey(90);
     pub const ALTER_SHARE_GROUP_OFFSETS: ApiKey = ApiKey(91);
     pub const DELETE_SHARE_GROUP_OFFSETS: ApiKey = ApiKey(92);
+    pub const STREAMS_GROUP_TOPOLOGY_DESCRIPTION_UPDATE: ApiKey = ApiKey(93);
+    pub const UNREGISTER_CONTROLLER: ApiKey = ApiKey(94);
 }
 
 /// All APIs of Kafka 4.3, by number.
@@ -241,8 +243,8 @@ pub const APIS: &[ApiInfo] = &[
         key: ApiKey(18),
         name: "ApiVersions",
         min_version: 0,
-        max_version: 4,
-        max_stable_version: 4,
+        max_version: 5,
+        max_stable_version: 5,
         flexible_from: 3,
         broker: true,
         controller: true,
@@ -341,8 +343,8 @@ pub const APIS: &[ApiInfo] = &[
         key: ApiKey(28),
         name: "TxnOffsetCommit",
         min_version: 0,
-        max_version: 5,
-        max_stable_version: 5,
+        max_version: 6,
+        max_stable_version: 6,
         flexible_from: 3,
         broker: true,
         controller: false,
@@ -481,8 +483,8 @@ pub const APIS: &[ApiInfo] = &[
         key: ApiKey(42),
         name: "DeleteGroups",
         min_version: 0,
-        max_version: 2,
-        max_stable_version: 2,
+        max_version: 3,
+        max_stable_version: 3,
         flexible_from: 2,
         broker: true,
         controller: false,
@@ -941,8 +943,8 @@ pub const APIS: &[ApiInfo] = &[
         key: ApiKey(88),
         name: "StreamsGroupHeartbeat",
         min_version: 0,
-        max_version: 0,
-        max_stable_version: 0,
+        max_version: 1,
+        max_stable_version: 1,
         flexible_from: 0,
         broker: true,
         controller: false,
@@ -951,8 +953,8 @@ pub const APIS: &[ApiInfo] = &[
         key: ApiKey(89),
         name: "StreamsGroupDescribe",
         min_version: 0,
-        max_version: 0,
-        max_stable_version: 0,
+        max_version: 1,
+        max_stable_version: 1,
         flexible_from: 0,
         broker: true,
         controller: false,
@@ -986,5 +988,25 @@ pub const APIS: &[ApiInfo] = &[
         flexible_from: 0,
         broker: true,
         controller: false,
+    },
+    ApiInfo {
+        key: ApiKey(93),
+        name: "StreamsGroupTopologyDescriptionUpdate",
+        min_version: 0,
+        max_version: 0,
+        max_stable_version: 0,
+        flexible_from: 0,
+        broker: true,
+        controller: false,
+    },
+    ApiInfo {
+        key: ApiKey(94),
+        name: "UnregisterController",
+        min_version: 0,
+        max_version: 0,
+        max_stable_version: 0,
+        flexible_from: 0,
+        broker: true,
+        controller: true,
     },
 ];

@@ -1,4 +1,4 @@
-//! ApiVersionsRequest, versions 0 to 4.
+//! ApiVersionsRequest, versions 0 to 5.
 
 use super::prelude::*;
 
@@ -8,6 +8,8 @@ use super::prelude::*;
 pub struct ApiVersionsRequest {
     pub client_software_name: String,
     pub client_software_version: String,
+    pub cluster_id: Option<String>,
+    pub node_id: i32,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
 }
@@ -17,6 +19,8 @@ impl Default for ApiVersionsRequest {
         Self {
             client_software_name: String::new(),
             client_software_version: String::new(),
+            cluster_id: None,
+            node_id: -1,
             unknown_tags: RawTags::default(),
         }
     }
@@ -28,8 +32,16 @@ impl ApiVersionsRequest {
         let flex = version >= 3;
         let client_software_name = if version >= 3 { r.string(flex)? } else { String::new() };
         let client_software_version = if version >= 3 { r.string(flex)? } else { String::new() };
+        let cluster_id = if version >= 5 { r.nullable_string(flex)? } else { None };
+        let node_id = if version >= 5 { r.i32()? } else { -1 };
         let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
-        Ok(Self { client_software_name, client_software_version, unknown_tags })
+        Ok(Self {
+            client_software_name,
+            client_software_version,
+            cluster_id,
+            node_id,
+            unknown_tags,
+        })
     }
 
     #[allow(unused_variables)]
@@ -40,6 +52,12 @@ impl ApiVersionsRequest {
         }
         if version >= 3 {
             w.string(flex, &self.client_software_version)?;
+        }
+        if version >= 5 {
+            w.nullable_string(flex, self.cluster_id.as_deref())?;
+        }
+        if version >= 5 {
+            w.i32(self.node_id);
         }
         w.unknown_tags(flex, &self.unknown_tags, "ApiVersionsRequest", version)
     }
@@ -62,6 +80,21 @@ impl ApiVersionsRequest {
                 v.as_str().into()
             });
         }
+        if version >= 5 {
+            o.insert(
+                "clusterId".into(),
+                match &self.cluster_id {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 5 {
+            o.insert("nodeId".into(), {
+                let v = &self.node_id;
+                (*v).into()
+            });
+        }
         serde_json::Value::Object(o)
     }
 }
@@ -69,7 +102,7 @@ impl ApiVersionsRequest {
 impl Message for ApiVersionsRequest {
     const NAME: &'static str = "ApiVersionsRequest";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 4;
+    const MAX_VERSION: i16 = 5;
     const FLEXIBLE_FROM: i16 = 3;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

@@ -1,4 +1,4 @@
-//! ApiVersionsResponse, versions 0 to 4.
+//! ApiVersionsResponse, versions 0 to 5.
 
 use super::prelude::*;
 
@@ -465,7 +465,7 @@ impl FinalizedFeatureKey {
 impl Message for ApiVersionsResponse {
     const NAME: &'static str = "ApiVersionsResponse";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 4;
+    const MAX_VERSION: i16 = 5;
     const FLEXIBLE_FROM: i16 = 3;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

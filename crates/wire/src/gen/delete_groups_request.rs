@@ -1,4 +1,4 @@
-//! DeleteGroupsRequest, versions 0 to 2.
+//! DeleteGroupsRequest, versions 0 to 3.
 
 use super::prelude::*;
 
@@ -50,7 +50,7 @@ impl DeleteGroupsRequest {
 impl Message for DeleteGroupsRequest {
     const NAME: &'static str = "DeleteGroupsRequest";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 2;
+    const MAX_VERSION: i16 = 3;
     const FLEXIBLE_FROM: i16 = 2;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

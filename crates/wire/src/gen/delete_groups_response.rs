@@ -1,4 +1,4 @@
-//! DeleteGroupsResponse, versions 0 to 2.
+//! DeleteGroupsResponse, versions 0 to 3.
 
 use super::prelude::*;
 
@@ -60,13 +60,19 @@ impl DeleteGroupsResponse {
 pub struct DeletableGroupResult {
     pub group_id: String,
     pub error_code: ErrorCode,
+    pub error_message: Option<String>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
 }
 
 impl Default for DeletableGroupResult {
     fn default() -> Self {
-        Self { group_id: String::new(), error_code: ErrorCode(0), unknown_tags: RawTags::default() }
+        Self {
+            group_id: String::new(),
+            error_code: ErrorCode(0),
+            error_message: None,
+            unknown_tags: RawTags::default(),
+        }
     }
 }
 
@@ -76,8 +82,9 @@ impl DeletableGroupResult {
         let flex = version >= 2;
         let group_id = r.string(flex)?;
         let error_code = ErrorCode(r.i16()?);
+        let error_message = if version >= 3 { r.nullable_string(flex)? } else { None };
         let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
-        Ok(Self { group_id, error_code, unknown_tags })
+        Ok(Self { group_id, error_code, error_message, unknown_tags })
     }
 
     #[allow(unused_variables)]
@@ -85,6 +92,9 @@ impl DeletableGroupResult {
         let flex = version >= 2;
         w.string(flex, &self.group_id)?;
         w.i16(self.error_code.0);
+        if version >= 3 {
+            w.nullable_string(flex, self.error_message.as_deref())?;
+        }
         w.unknown_tags(flex, &self.unknown_tags, "DeletableGroupResult", version)
     }
 }
@@ -102,6 +112,15 @@ impl DeletableGroupResult {
             let v = &self.error_code;
             v.0.into()
         });
+        if version >= 3 {
+            o.insert(
+                "errorMessage".into(),
+                match &self.error_message {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
         serde_json::Value::Object(o)
     }
 }
@@ -109,7 +128,7 @@ impl DeletableGroupResult {
 impl Message for DeleteGroupsResponse {
     const NAME: &'static str = "DeleteGroupsResponse";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 2;
+    const MAX_VERSION: i16 = 3;
     const FLEXIBLE_FROM: i16 = 2;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

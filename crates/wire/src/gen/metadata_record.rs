@@ -32,6 +32,7 @@ pub enum MetadataRecord {
     RemoveDelegationToken(super::RemoveDelegationTokenRecord),
     RegisterController(super::RegisterControllerRecord),
     ClearElr(super::ClearElrRecord),
+    UnregisterController(super::UnregisterControllerRecord),
 }
 
 impl MetadataRecord {
@@ -64,6 +65,7 @@ impl MetadataRecord {
             Self::RemoveDelegationToken(_) => 26,
             Self::RegisterController(_) => 27,
             Self::ClearElr(_) => 28,
+            Self::UnregisterController(_) => 29,
         }
     }
 
@@ -104,6 +106,9 @@ impl MetadataRecord {
             }
             27 => Self::RegisterController(super::RegisterControllerRecord::decode(r, version)?),
             28 => Self::ClearElr(super::ClearElrRecord::decode(r, version)?),
+            29 => {
+                Self::UnregisterController(super::UnregisterControllerRecord::decode(r, version)?)
+            }
             _ => return Err(DecodeError::UnknownRecordType { key }),
         })
     }
@@ -137,6 +142,7 @@ impl MetadataRecord {
             Self::RemoveDelegationToken(m) => m.encode(w, version),
             Self::RegisterController(m) => m.encode(w, version),
             Self::ClearElr(m) => m.encode(w, version),
+            Self::UnregisterController(m) => m.encode(w, version),
         }
     }
 
@@ -169,6 +175,7 @@ impl MetadataRecord {
             26 => 0..=0,
             27 => 0..=0,
             28 => 0..=0,
+            29 => 0..=0,
             _ => return None,
         })
     }
@@ -302,5 +309,10 @@ impl From<super::RegisterControllerRecord> for MetadataRecord {
 impl From<super::ClearElrRecord> for MetadataRecord {
     fn from(m: super::ClearElrRecord) -> Self {
         Self::ClearElr(m)
+    }
+}
+impl From<super::UnregisterControllerRecord> for MetadataRecord {
+    fn from(m: super::UnregisterControllerRecord) -> Self {
+        Self::UnregisterController(m)
     }
 }

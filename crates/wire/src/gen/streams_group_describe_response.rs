@@ -1,4 +1,4 @@
-//! StreamsGroupDescribeResponse, versions 0 to 0.
+//! StreamsGroupDescribeResponse, versions 0 to 1.
 
 use super::prelude::*;
 
@@ -65,6 +65,9 @@ pub struct DescribedGroup {
     pub topology: Option<Topology>,
     pub members: Vec<Member>,
     pub authorized_operations: i32,
+    pub topology_description: Option<TopologyDescription>,
+    pub topology_description_status: i8,
+    pub assignor_name: Option<String>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
 }
@@ -81,6 +84,9 @@ impl Default for DescribedGroup {
             topology: None,
             members: Default::default(),
             authorized_operations: -2147483648,
+            topology_description: None,
+            topology_description_status: 0,
+            assignor_name: None,
             unknown_tags: RawTags::default(),
         }
     }
@@ -98,6 +104,13 @@ impl DescribedGroup {
         let topology = if r.i8()? >= 0 { Some(Topology::read(r, version)?) } else { None };
         let members = r.vec(true, |r| Member::read(r, version))?;
         let authorized_operations = r.i32()?;
+        let topology_description = if version >= 1 {
+            if r.i8()? >= 0 { Some(TopologyDescription::read(r, version)?) } else { None }
+        } else {
+            None
+        };
+        let topology_description_status = if version >= 1 { r.i8()? } else { 0 };
+        let assignor_name = if version >= 1 { r.nullable_string(true)? } else { None };
         let unknown_tags = r.unknown_tags()?;
         Ok(Self {
             error_code,
@@ -109,6 +122,9 @@ impl DescribedGroup {
             topology,
             members,
             authorized_operations,
+            topology_description,
+            topology_description_status,
+            assignor_name,
             unknown_tags,
         })
     }
@@ -134,6 +150,39 @@ impl DescribedGroup {
         }
         w.array(true, Some(&self.members[..]), |w, v| v.write(w, version))?;
         w.i32(self.authorized_operations);
+        if version >= 1 {
+            match &self.topology_description {
+                Some(v) => {
+                    w.i8(1);
+                    v.write(w, version)?;
+                }
+                None => {
+                    w.i8(-1);
+                }
+            }
+        } else {
+            if self.topology_description.is_some() {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribedGroup",
+                    field: "TopologyDescription",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.i8(self.topology_description_status);
+        } else {
+            if self.topology_description_status != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "DescribedGroup",
+                    field: "TopologyDescriptionStatus",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.nullable_string(true, self.assignor_name.as_deref())?;
+        }
         w.unknown_tags(true, &self.unknown_tags, "DescribedGroup", version)
     }
 }
@@ -185,6 +234,30 @@ impl DescribedGroup {
             let v = &self.authorized_operations;
             (*v).into()
         });
+        if version >= 1 {
+            o.insert(
+                "topologyDescription".into(),
+                match &self.topology_description {
+                    Some(v) => v.json(version),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 1 {
+            o.insert("topologyDescriptionStatus".into(), {
+                let v = &self.topology_description_status;
+                (*v).into()
+            });
+        }
+        if version >= 1 {
+            o.insert(
+                "assignorName".into(),
+                match &self.assignor_name {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
         serde_json::Value::Object(o)
     }
 }
@@ -874,10 +947,428 @@ impl TopicInfo {
     }
 }
 
+/// `TopologyDescription`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopologyDescription {
+    pub subtopologies: Vec<TopologyDescriptionSubtopology>,
+    pub global_stores: Vec<TopologyDescriptionGlobalStore>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopologyDescription {
+    fn default() -> Self {
+        Self {
+            subtopologies: Default::default(),
+            global_stores: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopologyDescription {
+    #[allow(unused_variables)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let subtopologies = if version >= 1 {
+            r.vec(true, |r| TopologyDescriptionSubtopology::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let global_stores = if version >= 1 {
+            r.vec(true, |r| TopologyDescriptionGlobalStore::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopologies, global_stores, unknown_tags })
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 1 {
+            w.array(true, Some(&self.subtopologies[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.subtopologies.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescription",
+                    field: "Subtopologies",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.array(true, Some(&self.global_stores[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.global_stores.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescription",
+                    field: "GlobalStores",
+                    version,
+                });
+            }
+        }
+        w.unknown_tags(true, &self.unknown_tags, "TopologyDescription", version)
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopologyDescription {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("subtopologies".into(), {
+                let v = &self.subtopologies;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        if version >= 1 {
+            o.insert("globalStores".into(), {
+                let v = &self.global_stores;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopologyDescriptionSubtopology`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopologyDescriptionSubtopology {
+    pub subtopology_id: String,
+    pub nodes: Vec<TopologyDescriptionNode>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopologyDescriptionSubtopology {
+    fn default() -> Self {
+        Self {
+            subtopology_id: String::new(),
+            nodes: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopologyDescriptionSubtopology {
+    #[allow(unused_variables)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let subtopology_id = if version >= 1 { r.string(true)? } else { String::new() };
+        let nodes = if version >= 1 {
+            r.vec(true, |r| TopologyDescriptionNode::read(r, version))?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { subtopology_id, nodes, unknown_tags })
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 1 {
+            w.string(true, &self.subtopology_id)?;
+        } else {
+            if !self.subtopology_id.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionSubtopology",
+                    field: "SubtopologyId",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.array(true, Some(&self.nodes[..]), |w, v| v.write(w, version))?;
+        } else {
+            if !self.nodes.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionSubtopology",
+                    field: "Nodes",
+                    version,
+                });
+            }
+        }
+        w.unknown_tags(true, &self.unknown_tags, "TopologyDescriptionSubtopology", version)
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopologyDescriptionSubtopology {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("subtopologyId".into(), {
+                let v = &self.subtopology_id;
+                v.as_str().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("nodes".into(), {
+                let v = &self.nodes;
+                serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopologyDescriptionNode`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopologyDescriptionNode {
+    pub name: String,
+    pub node_type: i8,
+    pub source_topics: Vec<String>,
+    pub sink_topic: Option<String>,
+    pub stores: Vec<String>,
+    pub successors: Vec<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopologyDescriptionNode {
+    fn default() -> Self {
+        Self {
+            name: String::new(),
+            node_type: 0,
+            source_topics: Default::default(),
+            sink_topic: None,
+            stores: Default::default(),
+            successors: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopologyDescriptionNode {
+    #[allow(unused_variables)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let name = if version >= 1 { r.string(true)? } else { String::new() };
+        let node_type = if version >= 1 { r.i8()? } else { 0 };
+        let source_topics =
+            if version >= 1 { r.vec(true, |r| r.string(true))? } else { Default::default() };
+        let sink_topic = if version >= 1 { r.nullable_string(true)? } else { None };
+        let stores =
+            if version >= 1 { r.vec(true, |r| r.string(true))? } else { Default::default() };
+        let successors =
+            if version >= 1 { r.vec(true, |r| r.string(true))? } else { Default::default() };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { name, node_type, source_topics, sink_topic, stores, successors, unknown_tags })
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 1 {
+            w.string(true, &self.name)?;
+        } else {
+            if !self.name.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionNode",
+                    field: "Name",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.i8(self.node_type);
+        } else {
+            if self.node_type != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionNode",
+                    field: "NodeType",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.array(true, Some(&self.source_topics[..]), |w, v| w.string(true, v))?;
+        } else {
+            if !self.source_topics.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionNode",
+                    field: "SourceTopics",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.nullable_string(true, self.sink_topic.as_deref())?;
+        } else {
+            if self.sink_topic.is_some() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionNode",
+                    field: "SinkTopic",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.array(true, Some(&self.stores[..]), |w, v| w.string(true, v))?;
+        } else {
+            if !self.stores.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionNode",
+                    field: "Stores",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            w.array(true, Some(&self.successors[..]), |w, v| w.string(true, v))?;
+        } else {
+            if !self.successors.is_empty() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionNode",
+                    field: "Successors",
+                    version,
+                });
+            }
+        }
+        w.unknown_tags(true, &self.unknown_tags, "TopologyDescriptionNode", version)
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopologyDescriptionNode {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 1 {
+            o.insert("nodeType".into(), {
+                let v = &self.node_type;
+                (*v).into()
+            });
+        }
+        if version >= 1 {
+            o.insert("sourceTopics".into(), {
+                let v = &self.source_topics;
+                serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+            });
+        }
+        if version >= 1 {
+            o.insert(
+                "sinkTopic".into(),
+                match &self.sink_topic {
+                    Some(v) => v.as_str().into(),
+                    None => serde_json::Value::Null,
+                },
+            );
+        }
+        if version >= 1 {
+            o.insert("stores".into(), {
+                let v = &self.stores;
+                serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+            });
+        }
+        if version >= 1 {
+            o.insert("successors".into(), {
+                let v = &self.successors;
+                serde_json::Value::Array(v.iter().map(|v| v.as_str().into()).collect())
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
+/// `TopologyDescriptionGlobalStore`, part of StreamsGroupDescribeResponse.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct TopologyDescriptionGlobalStore {
+    pub source: TopologyDescriptionNode,
+    pub processor: TopologyDescriptionNode,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for TopologyDescriptionGlobalStore {
+    fn default() -> Self {
+        Self {
+            source: Default::default(),
+            processor: Default::default(),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl TopologyDescriptionGlobalStore {
+    #[allow(unused_variables)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let source = if version >= 1 {
+            TopologyDescriptionNode::read(r, version)?
+        } else {
+            Default::default()
+        };
+        let processor = if version >= 1 {
+            TopologyDescriptionNode::read(r, version)?
+        } else {
+            Default::default()
+        };
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { source, processor, unknown_tags })
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        if version >= 1 {
+            self.source.write(w, version)?;
+        } else {
+            if self.source != Default::default() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionGlobalStore",
+                    field: "Source",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            self.processor.write(w, version)?;
+        } else {
+            if self.processor != Default::default() {
+                return Err(EncodeError::NotInVersion {
+                    message: "TopologyDescriptionGlobalStore",
+                    field: "Processor",
+                    version,
+                });
+            }
+        }
+        w.unknown_tags(true, &self.unknown_tags, "TopologyDescriptionGlobalStore", version)
+    }
+}
+
+#[cfg(feature = "json")]
+impl TopologyDescriptionGlobalStore {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        if version >= 1 {
+            o.insert("source".into(), {
+                let v = &self.source;
+                v.json(version)
+            });
+        }
+        if version >= 1 {
+            o.insert("processor".into(), {
+                let v = &self.processor;
+                v.json(version)
+            });
+        }
+        serde_json::Value::Object(o)
+    }
+}
+
 impl Message for StreamsGroupDescribeResponse {
     const NAME: &'static str = "StreamsGroupDescribeResponse";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
     const FLEXIBLE_FROM: i16 = 0;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

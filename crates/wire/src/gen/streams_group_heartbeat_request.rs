@@ -1,4 +1,4 @@
-//! StreamsGroupHeartbeatRequest, versions 0 to 0.
+//! StreamsGroupHeartbeatRequest, versions 0 to 1.
 
 use super::prelude::*;
 
@@ -766,7 +766,7 @@ impl TaskIds {
 impl Message for StreamsGroupHeartbeatRequest {
     const NAME: &'static str = "StreamsGroupHeartbeatRequest";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
     const FLEXIBLE_FROM: i16 = 0;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

@@ -1,4 +1,4 @@
-//! StreamsGroupHeartbeatResponse, versions 0 to 0.
+//! StreamsGroupHeartbeatResponse, versions 0 to 1.
 
 use super::prelude::*;
 
@@ -12,12 +12,14 @@ pub struct StreamsGroupHeartbeatResponse {
     pub member_id: String,
     pub member_epoch: i32,
     pub heartbeat_interval_ms: i32,
-    pub acceptable_recovery_lag: i32,
+    pub acceptable_recovery_lag_legacy: i32,
     pub task_offset_interval_ms: i32,
+    pub acceptable_recovery_lag: i64,
     pub status: Option<Vec<Status>>,
     pub active_tasks: Option<Vec<TaskIds>>,
     pub standby_tasks: Option<Vec<TaskIds>>,
     pub warmup_tasks: Option<Vec<TaskIds>>,
+    pub topology_description_required: bool,
     pub endpoint_information_epoch: i32,
     pub partitions_by_user_endpoint: Option<Vec<EndpointToPartitions>>,
     /// Tagged fields this version does not know, kept as they came.
@@ -33,12 +35,14 @@ impl Default for StreamsGroupHeartbeatResponse {
             member_id: String::new(),
             member_epoch: 0,
             heartbeat_interval_ms: 0,
-            acceptable_recovery_lag: 0,
+            acceptable_recovery_lag_legacy: 0,
             task_offset_interval_ms: 0,
+            acceptable_recovery_lag: -1,
             status: Some(Default::default()),
             active_tasks: None,
             standby_tasks: None,
             warmup_tasks: None,
+            topology_description_required: false,
             endpoint_information_epoch: 0,
             partitions_by_user_endpoint: None,
             unknown_tags: RawTags::default(),
@@ -55,12 +59,14 @@ impl StreamsGroupHeartbeatResponse {
         let member_id = r.string(true)?;
         let member_epoch = r.i32()?;
         let heartbeat_interval_ms = r.i32()?;
-        let acceptable_recovery_lag = r.i32()?;
+        let acceptable_recovery_lag_legacy = if version <= 0 { r.i32()? } else { 0 };
         let task_offset_interval_ms = r.i32()?;
+        let acceptable_recovery_lag = if version >= 1 { r.i64()? } else { -1 };
         let status = r.nullable_vec(true, |r| Status::read(r, version))?;
         let active_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
         let standby_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
         let warmup_tasks = r.nullable_vec(true, |r| TaskIds::read(r, version))?;
+        let topology_description_required = if version >= 1 { r.bool()? } else { false };
         let endpoint_information_epoch = r.i32()?;
         let partitions_by_user_endpoint =
             r.nullable_vec(true, |r| EndpointToPartitions::read(r, version))?;
@@ -72,12 +78,14 @@ impl StreamsGroupHeartbeatResponse {
             member_id,
             member_epoch,
             heartbeat_interval_ms,
-            acceptable_recovery_lag,
+            acceptable_recovery_lag_legacy,
             task_offset_interval_ms,
+            acceptable_recovery_lag,
             status,
             active_tasks,
             standby_tasks,
             warmup_tasks,
+            topology_description_required,
             endpoint_information_epoch,
             partitions_by_user_endpoint,
             unknown_tags,
@@ -92,16 +100,48 @@ impl StreamsGroupHeartbeatResponse {
         w.raw(&b);
         w.nullable_string(true, self.error_message.as_deref())?;
         w.string(true, &self.member_id)?;
-        let mut b = [0; 16];
-        b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
-        b[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
-        b[8..12].copy_from_slice(&self.acceptable_recovery_lag.to_be_bytes());
-        b[12..16].copy_from_slice(&self.task_offset_interval_ms.to_be_bytes());
-        w.raw(&b);
+        if version <= 0 {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+            b[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
+            b[8..12].copy_from_slice(&self.acceptable_recovery_lag_legacy.to_be_bytes());
+            w.raw(&b);
+        } else {
+            let mut b = [0; 8];
+            b[0..4].copy_from_slice(&self.member_epoch.to_be_bytes());
+            b[4..8].copy_from_slice(&self.heartbeat_interval_ms.to_be_bytes());
+            w.raw(&b);
+            if self.acceptable_recovery_lag_legacy != 0 {
+                return Err(EncodeError::NotInVersion {
+                    message: "StreamsGroupHeartbeatResponse",
+                    field: "AcceptableRecoveryLagLegacy",
+                    version,
+                });
+            }
+        }
+        if version >= 1 {
+            let mut b = [0; 12];
+            b[0..4].copy_from_slice(&self.task_offset_interval_ms.to_be_bytes());
+            b[4..12].copy_from_slice(&self.acceptable_recovery_lag.to_be_bytes());
+            w.raw(&b);
+        } else {
+            w.i32(self.task_offset_interval_ms);
+        }
         w.array(true, self.status.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.active_tasks.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.standby_tasks.as_deref(), |w, v| v.write(w, version))?;
         w.array(true, self.warmup_tasks.as_deref(), |w, v| v.write(w, version))?;
+        if version >= 1 {
+            w.bool(self.topology_description_required);
+        } else {
+            if self.topology_description_required {
+                return Err(EncodeError::NotInVersion {
+                    message: "StreamsGroupHeartbeatResponse",
+                    field: "TopologyDescriptionRequired",
+                    version,
+                });
+            }
+        }
         w.i32(self.endpoint_information_epoch);
         w.array(true, self.partitions_by_user_endpoint.as_deref(), |w, v| v.write(w, version))?;
         w.unknown_tags(true, &self.unknown_tags, "StreamsGroupHeartbeatResponse", version)
@@ -140,14 +180,22 @@ impl StreamsGroupHeartbeatResponse {
             let v = &self.heartbeat_interval_ms;
             (*v).into()
         });
-        o.insert("acceptableRecoveryLag".into(), {
-            let v = &self.acceptable_recovery_lag;
-            (*v).into()
-        });
+        if version <= 0 {
+            o.insert("acceptableRecoveryLagLegacy".into(), {
+                let v = &self.acceptable_recovery_lag_legacy;
+                (*v).into()
+            });
+        }
         o.insert("taskOffsetIntervalMs".into(), {
             let v = &self.task_offset_interval_ms;
             (*v).into()
         });
+        if version >= 1 {
+            o.insert("acceptableRecoveryLag".into(), {
+                let v = &self.acceptable_recovery_lag;
+                (*v).into()
+            });
+        }
         o.insert(
             "status".into(),
             match &self.status {
@@ -176,6 +224,12 @@ impl StreamsGroupHeartbeatResponse {
                 None => serde_json::Value::Null,
             },
         );
+        if version >= 1 {
+            o.insert("topologyDescriptionRequired".into(), {
+                let v = &self.topology_description_required;
+                (*v).into()
+            });
+        }
         o.insert("endpointInformationEpoch".into(), {
             let v = &self.endpoint_information_epoch;
             (*v).into()
@@ -470,7 +524,7 @@ impl Endpoint {
 impl Message for StreamsGroupHeartbeatResponse {
     const NAME: &'static str = "StreamsGroupHeartbeatResponse";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 1;
     const FLEXIBLE_FROM: i16 = 0;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

@@ -10,6 +10,8 @@ pub struct StreamsGroupMetadataValue {
     pub metadata_hash: i64,
     pub validated_topology_epoch: i32,
     pub last_assignment_configs: Option<Vec<LastAssignmentConfig>>,
+    pub stored_description_topology_epoch: i32,
+    pub failed_description_topology_epoch: i32,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
 }
@@ -21,6 +23,8 @@ impl Default for StreamsGroupMetadataValue {
             metadata_hash: 0,
             validated_topology_epoch: -1,
             last_assignment_configs: Some(Default::default()),
+            stored_description_topology_epoch: -1,
+            failed_description_topology_epoch: -1,
             unknown_tags: RawTags::default(),
         }
     }
@@ -33,6 +37,8 @@ impl StreamsGroupMetadataValue {
         let metadata_hash = r.i64()?;
         let mut validated_topology_epoch = -1;
         let mut last_assignment_configs = Some(Default::default());
+        let mut stored_description_topology_epoch = -1;
+        let mut failed_description_topology_epoch = -1;
         let mut unknown_tags = RawTags::default();
         {
             r.tags(Some(&mut unknown_tags), |r, tag| {
@@ -44,6 +50,12 @@ impl StreamsGroupMetadataValue {
                         last_assignment_configs =
                             r.nullable_vec(true, |r| LastAssignmentConfig::read(r, version))?;
                     }
+                    2 => {
+                        stored_description_topology_epoch = r.i32()?;
+                    }
+                    3 => {
+                        failed_description_topology_epoch = r.i32()?;
+                    }
                     _ => return Ok(false),
                 }
                 Ok(true)
@@ -54,6 +66,8 @@ impl StreamsGroupMetadataValue {
             metadata_hash,
             validated_topology_epoch,
             last_assignment_configs,
+            stored_description_topology_epoch,
+            failed_description_topology_epoch,
             unknown_tags,
         })
     }
@@ -69,6 +83,10 @@ impl StreamsGroupMetadataValue {
         count += usize::from(tag_0);
         let tag_1 = !self.last_assignment_configs.as_ref().is_some_and(|v| v.is_empty());
         count += usize::from(tag_1);
+        let tag_2 = self.stored_description_topology_epoch != -1;
+        count += usize::from(tag_2);
+        let tag_3 = self.failed_description_topology_epoch != -1;
+        count += usize::from(tag_3);
         w.uvarint(count as u32);
         if count > 0 {
             let mut raw = self.unknown_tags.as_slice();
@@ -82,6 +100,18 @@ impl StreamsGroupMetadataValue {
             if tag_1 {
                 let at = w.begin_tag(1);
                 w.array(true, self.last_assignment_configs.as_deref(), |w, v| v.write(w, version))?;
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(2), &mut raw)?;
+            if tag_2 {
+                let at = w.begin_tag(2);
+                w.i32(self.stored_description_topology_epoch);
+                w.end_tag(at);
+            }
+            w.raw_tags_below(Some(3), &mut raw)?;
+            if tag_3 {
+                let at = w.begin_tag(3);
+                w.i32(self.failed_description_topology_epoch);
                 w.end_tag(at);
             }
             w.raw_tags_below(None, &mut raw)?;
@@ -120,6 +150,18 @@ impl StreamsGroupMetadataValue {
                     None => serde_json::Value::Null,
                 },
             );
+        }
+        if self.stored_description_topology_epoch != -1 {
+            o.insert("storedDescriptionTopologyEpoch".into(), {
+                let v = &self.stored_description_topology_epoch;
+                (*v).into()
+            });
+        }
+        if self.failed_description_topology_epoch != -1 {
+            o.insert("failedDescriptionTopologyEpoch".into(), {
+                let v = &self.failed_description_topology_epoch;
+                (*v).into()
+            });
         }
         serde_json::Value::Object(o)
     }

@@ -5,6 +5,7 @@ use crate::table::Visit;
 /// Every message with its first and last version, by name.
 pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("AbortTransactionRecord", 0, 0),
+    ("AbortedTxn", 0, 0),
     ("AccessControlEntryRecord", 0, 0),
     ("AddOffsetsToTxnRequest", 0, 4),
     ("AddOffsetsToTxnResponse", 0, 4),
@@ -28,8 +29,8 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("AlterShareGroupOffsetsResponse", 0, 0),
     ("AlterUserScramCredentialsRequest", 0, 0),
     ("AlterUserScramCredentialsResponse", 0, 0),
-    ("ApiVersionsRequest", 0, 4),
-    ("ApiVersionsResponse", 0, 4),
+    ("ApiVersionsRequest", 0, 5),
+    ("ApiVersionsResponse", 0, 5),
     ("AssignReplicasToDirsRequest", 0, 0),
     ("AssignReplicasToDirsResponse", 0, 0),
     ("BeginQuorumEpochRequest", 0, 1),
@@ -78,8 +79,8 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("DelegationTokenRecord", 0, 0),
     ("DeleteAclsRequest", 1, 3),
     ("DeleteAclsResponse", 1, 3),
-    ("DeleteGroupsRequest", 0, 2),
-    ("DeleteGroupsResponse", 0, 2),
+    ("DeleteGroupsRequest", 0, 3),
+    ("DeleteGroupsResponse", 0, 3),
     ("DeleteRecordsRequest", 0, 2),
     ("DeleteRecordsResponse", 0, 2),
     ("DeleteShareGroupOffsetsRequest", 0, 0),
@@ -239,10 +240,10 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("SnapshotHeaderRecord", 0, 0),
     ("StreamsGroupCurrentMemberAssignmentKey", 0, 0),
     ("StreamsGroupCurrentMemberAssignmentValue", 0, 0),
-    ("StreamsGroupDescribeRequest", 0, 0),
-    ("StreamsGroupDescribeResponse", 0, 0),
-    ("StreamsGroupHeartbeatRequest", 0, 0),
-    ("StreamsGroupHeartbeatResponse", 0, 0),
+    ("StreamsGroupDescribeRequest", 0, 1),
+    ("StreamsGroupDescribeResponse", 0, 1),
+    ("StreamsGroupHeartbeatRequest", 0, 1),
+    ("StreamsGroupHeartbeatResponse", 0, 1),
     ("StreamsGroupMemberMetadataKey", 0, 0),
     ("StreamsGroupMemberMetadataValue", 0, 0),
     ("StreamsGroupMetadataKey", 0, 0),
@@ -251,6 +252,8 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("StreamsGroupTargetAssignmentMemberValue", 0, 0),
     ("StreamsGroupTargetAssignmentMetadataKey", 0, 0),
     ("StreamsGroupTargetAssignmentMetadataValue", 0, 0),
+    ("StreamsGroupTopologyDescriptionUpdateRequest", 0, 0),
+    ("StreamsGroupTopologyDescriptionUpdateResponse", 0, 0),
     ("StreamsGroupTopologyKey", 0, 0),
     ("StreamsGroupTopologyValue", 0, 0),
     ("SyncGroupRequest", 0, 5),
@@ -258,12 +261,15 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
     ("TopicRecord", 0, 0),
     ("TransactionLogKey", 0, 0),
     ("TransactionLogValue", 0, 1),
-    ("TxnOffsetCommitRequest", 0, 5),
-    ("TxnOffsetCommitResponse", 0, 5),
+    ("TxnOffsetCommitRequest", 0, 6),
+    ("TxnOffsetCommitResponse", 0, 6),
     ("UnfenceBrokerRecord", 0, 0),
     ("UnregisterBrokerRecord", 0, 0),
     ("UnregisterBrokerRequest", 0, 0),
     ("UnregisterBrokerResponse", 0, 0),
+    ("UnregisterControllerRecord", 0, 0),
+    ("UnregisterControllerRequest", 0, 0),
+    ("UnregisterControllerResponse", 0, 0),
     ("UpdateFeaturesRequest", 0, 2),
     ("UpdateFeaturesResponse", 0, 2),
     ("UpdateRaftVoterRequest", 0, 0),
@@ -283,6 +289,7 @@ pub const MESSAGES: &[(&str, i16, i16)] = &[
 pub fn visit<V: Visit>(name: &str, visitor: V) -> Option<V::Output> {
     Some(match name {
         "AbortTransactionRecord" => visitor.visit::<super::AbortTransactionRecord>(),
+        "AbortedTxn" => visitor.visit::<super::AbortedTxn>(),
         "AccessControlEntryRecord" => visitor.visit::<super::AccessControlEntryRecord>(),
         "AddOffsetsToTxnRequest" => visitor.visit::<super::AddOffsetsToTxnRequest>(),
         "AddOffsetsToTxnResponse" => visitor.visit::<super::AddOffsetsToTxnResponse>(),
@@ -651,6 +658,12 @@ pub fn visit<V: Visit>(name: &str, visitor: V) -> Option<V::Output> {
         "StreamsGroupTargetAssignmentMetadataValue" => {
             visitor.visit::<super::StreamsGroupTargetAssignmentMetadataValue>()
         }
+        "StreamsGroupTopologyDescriptionUpdateRequest" => {
+            visitor.visit::<super::StreamsGroupTopologyDescriptionUpdateRequest>()
+        }
+        "StreamsGroupTopologyDescriptionUpdateResponse" => {
+            visitor.visit::<super::StreamsGroupTopologyDescriptionUpdateResponse>()
+        }
         "StreamsGroupTopologyKey" => visitor.visit::<super::StreamsGroupTopologyKey>(),
         "StreamsGroupTopologyValue" => visitor.visit::<super::StreamsGroupTopologyValue>(),
         "SyncGroupRequest" => visitor.visit::<super::SyncGroupRequest>(),
@@ -664,6 +677,9 @@ pub fn visit<V: Visit>(name: &str, visitor: V) -> Option<V::Output> {
         "UnregisterBrokerRecord" => visitor.visit::<super::UnregisterBrokerRecord>(),
         "UnregisterBrokerRequest" => visitor.visit::<super::UnregisterBrokerRequest>(),
         "UnregisterBrokerResponse" => visitor.visit::<super::UnregisterBrokerResponse>(),
+        "UnregisterControllerRecord" => visitor.visit::<super::UnregisterControllerRecord>(),
+        "UnregisterControllerRequest" => visitor.visit::<super::UnregisterControllerRequest>(),
+        "UnregisterControllerResponse" => visitor.visit::<super::UnregisterControllerResponse>(),
         "UpdateFeaturesRequest" => visitor.visit::<super::UpdateFeaturesRequest>(),
         "UpdateFeaturesResponse" => visitor.visit::<super::UpdateFeaturesResponse>(),
         "UpdateRaftVoterRequest" => visitor.visit::<super::UpdateRaftVoterRequest>(),
@@ -689,6 +705,7 @@ pub fn visit_record_in_json<V: crate::json::VisitJson>(
 ) -> Option<V::Output> {
     Some(match name {
         "AbortTransactionRecord" => visitor.visit::<super::AbortTransactionRecord>(),
+        "AbortedTxn" => visitor.visit::<super::AbortedTxn>(),
         "AccessControlEntryRecord" => visitor.visit::<super::AccessControlEntryRecord>(),
         "BeginTransactionRecord" => visitor.visit::<super::BeginTransactionRecord>(),
         "BrokerRegistrationChangeRecord" => {
@@ -846,6 +863,7 @@ pub fn visit_record_in_json<V: crate::json::VisitJson>(
         "TransactionLogValue" => visitor.visit::<super::TransactionLogValue>(),
         "UnfenceBrokerRecord" => visitor.visit::<super::UnfenceBrokerRecord>(),
         "UnregisterBrokerRecord" => visitor.visit::<super::UnregisterBrokerRecord>(),
+        "UnregisterControllerRecord" => visitor.visit::<super::UnregisterControllerRecord>(),
         "UserScramCredentialRecord" => visitor.visit::<super::UserScramCredentialRecord>(),
         "VotersRecord" => visitor.visit::<super::VotersRecord>(),
         "ZkMigrationStateRecord" => visitor.visit::<super::ZkMigrationStateRecord>(),
@@ -861,6 +879,7 @@ pub fn visit_message_in_json<V: crate::json::VisitJson>(
 ) -> Option<V::Output> {
     Some(match name {
         "AbortTransactionRecord" => visitor.visit::<super::AbortTransactionRecord>(),
+        "AbortedTxn" => visitor.visit::<super::AbortedTxn>(),
         "AccessControlEntryRecord" => visitor.visit::<super::AccessControlEntryRecord>(),
         "AddOffsetsToTxnRequest" => visitor.visit::<super::AddOffsetsToTxnRequest>(),
         "AddOffsetsToTxnResponse" => visitor.visit::<super::AddOffsetsToTxnResponse>(),
@@ -1229,6 +1248,12 @@ pub fn visit_message_in_json<V: crate::json::VisitJson>(
         "StreamsGroupTargetAssignmentMetadataValue" => {
             visitor.visit::<super::StreamsGroupTargetAssignmentMetadataValue>()
         }
+        "StreamsGroupTopologyDescriptionUpdateRequest" => {
+            visitor.visit::<super::StreamsGroupTopologyDescriptionUpdateRequest>()
+        }
+        "StreamsGroupTopologyDescriptionUpdateResponse" => {
+            visitor.visit::<super::StreamsGroupTopologyDescriptionUpdateResponse>()
+        }
         "StreamsGroupTopologyKey" => visitor.visit::<super::StreamsGroupTopologyKey>(),
         "StreamsGroupTopologyValue" => visitor.visit::<super::StreamsGroupTopologyValue>(),
         "SyncGroupRequest" => visitor.visit::<super::SyncGroupRequest>(),
@@ -1242,6 +1267,9 @@ pub fn visit_message_in_json<V: crate::json::VisitJson>(
         "UnregisterBrokerRecord" => visitor.visit::<super::UnregisterBrokerRecord>(),
         "UnregisterBrokerRequest" => visitor.visit::<super::UnregisterBrokerRequest>(),
         "UnregisterBrokerResponse" => visitor.visit::<super::UnregisterBrokerResponse>(),
+        "UnregisterControllerRecord" => visitor.visit::<super::UnregisterControllerRecord>(),
+        "UnregisterControllerRequest" => visitor.visit::<super::UnregisterControllerRequest>(),
+        "UnregisterControllerResponse" => visitor.visit::<super::UnregisterControllerResponse>(),
         "UpdateFeaturesRequest" => visitor.visit::<super::UpdateFeaturesRequest>(),
         "UpdateFeaturesResponse" => visitor.visit::<super::UpdateFeaturesResponse>(),
         "UpdateRaftVoterRequest" => visitor.visit::<super::UpdateRaftVoterRequest>(),

@@ -1,4 +1,4 @@
-//! TxnOffsetCommitRequest, versions 0 to 5.
+//! TxnOffsetCommitRequest, versions 0 to 6.
 
 use super::prelude::*;
 
@@ -10,7 +10,7 @@ pub struct TxnOffsetCommitRequest {
     pub group_id: String,
     pub producer_id: i64,
     pub producer_epoch: i16,
-    pub generation_id: i32,
+    pub generation_id_or_member_epoch: i32,
     pub member_id: String,
     pub group_instance_id: Option<String>,
     pub topics: Vec<TxnOffsetCommitRequestTopic>,
@@ -25,7 +25,7 @@ impl Default for TxnOffsetCommitRequest {
             group_id: String::new(),
             producer_id: 0,
             producer_epoch: 0,
-            generation_id: -1,
+            generation_id_or_member_epoch: -1,
             member_id: String::new(),
             group_instance_id: None,
             topics: Default::default(),
@@ -42,7 +42,7 @@ impl TxnOffsetCommitRequest {
         let group_id = r.string(flex)?;
         let producer_id = r.i64()?;
         let producer_epoch = r.i16()?;
-        let generation_id = if version >= 3 { r.i32()? } else { -1 };
+        let generation_id_or_member_epoch = if version >= 3 { r.i32()? } else { -1 };
         let member_id = if version >= 3 { r.string(flex)? } else { String::new() };
         let group_instance_id = if version >= 3 { r.nullable_string(flex)? } else { None };
         let topics = r.vec(flex, |r| TxnOffsetCommitRequestTopic::read(r, version))?;
@@ -52,7 +52,7 @@ impl TxnOffsetCommitRequest {
             group_id,
             producer_id,
             producer_epoch,
-            generation_id,
+            generation_id_or_member_epoch,
             member_id,
             group_instance_id,
             topics,
@@ -69,17 +69,17 @@ impl TxnOffsetCommitRequest {
             let mut b = [0; 14];
             b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
             b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
-            b[10..14].copy_from_slice(&self.generation_id.to_be_bytes());
+            b[10..14].copy_from_slice(&self.generation_id_or_member_epoch.to_be_bytes());
             w.raw(&b);
         } else {
             let mut b = [0; 10];
             b[0..8].copy_from_slice(&self.producer_id.to_be_bytes());
             b[8..10].copy_from_slice(&self.producer_epoch.to_be_bytes());
             w.raw(&b);
-            if self.generation_id != -1 {
+            if self.generation_id_or_member_epoch != -1 {
                 return Err(EncodeError::NotInVersion {
                     message: "TxnOffsetCommitRequest",
-                    field: "GenerationId",
+                    field: "GenerationIdOrMemberEpoch",
                     version,
                 });
             }
@@ -133,8 +133,8 @@ impl TxnOffsetCommitRequest {
             (*v).into()
         });
         if version >= 3 {
-            o.insert("generationId".into(), {
-                let v = &self.generation_id;
+            o.insert("generationIdOrMemberEpoch".into(), {
+                let v = &self.generation_id_or_member_epoch;
                 (*v).into()
             });
         }
@@ -166,6 +166,7 @@ impl TxnOffsetCommitRequest {
 #[allow(missing_docs)]
 pub struct TxnOffsetCommitRequestTopic {
     pub name: String,
+    pub topic_id: Uuid,
     pub partitions: Vec<TxnOffsetCommitRequestPartition>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
@@ -175,6 +176,7 @@ impl Default for TxnOffsetCommitRequestTopic {
     fn default() -> Self {
         Self {
             name: String::new(),
+            topic_id: Default::default(),
             partitions: Default::default(),
             unknown_tags: RawTags::default(),
         }
@@ -185,16 +187,22 @@ impl TxnOffsetCommitRequestTopic {
     #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let name = r.string(flex)?;
+        let name = if version <= 5 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 6 { r.uuid()? } else { Default::default() };
         let partitions = r.vec(flex, |r| TxnOffsetCommitRequestPartition::read(r, version))?;
         let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
-        Ok(Self { name, partitions, unknown_tags })
+        Ok(Self { name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        w.string(flex, &self.name)?;
+        if version <= 5 {
+            w.string(flex, &self.name)?;
+        }
+        if version >= 6 {
+            w.uuid(self.topic_id);
+        }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         w.unknown_tags(flex, &self.unknown_tags, "TxnOffsetCommitRequestTopic", version)
     }
@@ -205,10 +213,18 @@ impl TxnOffsetCommitRequestTopic {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
         let mut o = serde_json::Map::new();
-        o.insert("name".into(), {
-            let v = &self.name;
-            v.as_str().into()
-        });
+        if version <= 5 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 6 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
         o.insert("partitions".into(), {
             let v = &self.partitions;
             serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
@@ -312,7 +328,7 @@ impl TxnOffsetCommitRequestPartition {
 impl Message for TxnOffsetCommitRequest {
     const NAME: &'static str = "TxnOffsetCommitRequest";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 5;
+    const MAX_VERSION: i16 = 6;
     const FLEXIBLE_FROM: i16 = 3;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

@@ -1,4 +1,4 @@
-//! TxnOffsetCommitResponse, versions 0 to 5.
+//! TxnOffsetCommitResponse, versions 0 to 6.
 
 use super::prelude::*;
 
@@ -59,6 +59,7 @@ impl TxnOffsetCommitResponse {
 #[allow(missing_docs)]
 pub struct TxnOffsetCommitResponseTopic {
     pub name: String,
+    pub topic_id: Uuid,
     pub partitions: Vec<TxnOffsetCommitResponsePartition>,
     /// Tagged fields this version does not know, kept as they came.
     pub unknown_tags: RawTags,
@@ -68,6 +69,7 @@ impl Default for TxnOffsetCommitResponseTopic {
     fn default() -> Self {
         Self {
             name: String::new(),
+            topic_id: Default::default(),
             partitions: Default::default(),
             unknown_tags: RawTags::default(),
         }
@@ -78,16 +80,22 @@ impl TxnOffsetCommitResponseTopic {
     #[allow(unused_variables)]
     pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         let flex = version >= 3;
-        let name = r.string(flex)?;
+        let name = if version <= 5 { r.string(flex)? } else { String::new() };
+        let topic_id = if version >= 6 { r.uuid()? } else { Default::default() };
         let partitions = r.vec(flex, |r| TxnOffsetCommitResponsePartition::read(r, version))?;
         let unknown_tags = if flex { r.unknown_tags()? } else { RawTags::default() };
-        Ok(Self { name, partitions, unknown_tags })
+        Ok(Self { name, topic_id, partitions, unknown_tags })
     }
 
     #[allow(unused_variables)]
     pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
         let flex = version >= 3;
-        w.string(flex, &self.name)?;
+        if version <= 5 {
+            w.string(flex, &self.name)?;
+        }
+        if version >= 6 {
+            w.uuid(self.topic_id);
+        }
         w.array(flex, Some(&self.partitions[..]), |w, v| v.write(w, version))?;
         w.unknown_tags(flex, &self.unknown_tags, "TxnOffsetCommitResponseTopic", version)
     }
@@ -98,10 +106,18 @@ impl TxnOffsetCommitResponseTopic {
     #[allow(unused_variables, unused_mut)]
     pub(crate) fn json(&self, version: i16) -> serde_json::Value {
         let mut o = serde_json::Map::new();
-        o.insert("name".into(), {
-            let v = &self.name;
-            v.as_str().into()
-        });
+        if version <= 5 {
+            o.insert("name".into(), {
+                let v = &self.name;
+                v.as_str().into()
+            });
+        }
+        if version >= 6 {
+            o.insert("topicId".into(), {
+                let v = &self.topic_id;
+                v.to_string().into()
+            });
+        }
         o.insert("partitions".into(), {
             let v = &self.partitions;
             serde_json::Value::Array(v.iter().map(|v| v.json(version)).collect())
@@ -167,7 +183,7 @@ impl TxnOffsetCommitResponsePartition {
 impl Message for TxnOffsetCommitResponse {
     const NAME: &'static str = "TxnOffsetCommitResponse";
     const MIN_VERSION: i16 = 0;
-    const MAX_VERSION: i16 = 5;
+    const MAX_VERSION: i16 = 6;
     const FLEXIBLE_FROM: i16 = 3;
     fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
         Self::check_version(version)?;

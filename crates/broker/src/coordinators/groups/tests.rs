@@ -98,7 +98,7 @@ impl World {
             group_id: "g".into(),
             producer_id: producer.id,
             producer_epoch: producer.epoch,
-            generation_id: -1,
+            generation_id_or_member_epoch: -1,
             topics: vec![topic],
             ..Default::default()
         });

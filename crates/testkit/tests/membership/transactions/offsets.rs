@@ -88,7 +88,7 @@ async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
                 group_id: "g".into(),
                 producer_id,
                 producer_epoch,
-                generation_id: -1,
+                generation_id_or_member_epoch: -1,
                 topics: vec![topic],
                 ..Default::default()
             };

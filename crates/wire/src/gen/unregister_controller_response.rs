@@ -1,0 +1,92 @@
+//! UnregisterControllerResponse, versions 0 to 0.
+
+use super::prelude::*;
+
+/// `UnregisterControllerResponse`, message.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub struct UnregisterControllerResponse {
+    pub throttle_time_ms: i32,
+    pub error_code: ErrorCode,
+    pub error_message: Option<String>,
+    /// Tagged fields this version does not know, kept as they came.
+    pub unknown_tags: RawTags,
+}
+
+impl Default for UnregisterControllerResponse {
+    fn default() -> Self {
+        Self {
+            throttle_time_ms: 0,
+            error_code: ErrorCode(0),
+            error_message: Some(String::new()),
+            unknown_tags: RawTags::default(),
+        }
+    }
+}
+
+impl UnregisterControllerResponse {
+    #[allow(unused_variables)]
+    pub(crate) fn read(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        let throttle_time_ms = r.i32()?;
+        let error_code = ErrorCode(r.i16()?);
+        let error_message = r.nullable_string(true)?;
+        let unknown_tags = r.unknown_tags()?;
+        Ok(Self { throttle_time_ms, error_code, error_message, unknown_tags })
+    }
+
+    #[allow(unused_variables)]
+    pub(crate) fn write(&self, w: &mut Writer, version: i16) -> Encoded {
+        let mut b = [0; 6];
+        b[0..4].copy_from_slice(&self.throttle_time_ms.to_be_bytes());
+        b[4..6].copy_from_slice(&self.error_code.0.to_be_bytes());
+        w.raw(&b);
+        w.nullable_string(true, self.error_message.as_deref())?;
+        w.unknown_tags(true, &self.unknown_tags, "UnregisterControllerResponse", version)
+    }
+}
+
+#[cfg(feature = "json")]
+impl UnregisterControllerResponse {
+    #[allow(unused_variables, unused_mut)]
+    pub(crate) fn json(&self, version: i16) -> serde_json::Value {
+        let mut o = serde_json::Map::new();
+        o.insert("throttleTimeMs".into(), {
+            let v = &self.throttle_time_ms;
+            (*v).into()
+        });
+        o.insert("errorCode".into(), {
+            let v = &self.error_code;
+            v.0.into()
+        });
+        o.insert(
+            "errorMessage".into(),
+            match &self.error_message {
+                Some(v) => v.as_str().into(),
+                None => serde_json::Value::Null,
+            },
+        );
+        serde_json::Value::Object(o)
+    }
+}
+
+impl Message for UnregisterControllerResponse {
+    const NAME: &'static str = "UnregisterControllerResponse";
+    const MIN_VERSION: i16 = 0;
+    const MAX_VERSION: i16 = 0;
+    const FLEXIBLE_FROM: i16 = 0;
+    fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {
+        Self::check_version(version)?;
+        Self::read(r, version)
+    }
+    fn encode(&self, w: &mut Writer, version: i16) -> Encoded {
+        Self::check_written_version(version)?;
+        self.write(w, version)
+    }
+}
+
+#[cfg(feature = "json")]
+impl crate::json::ToJson for UnregisterControllerResponse {
+    fn to_json(&self, version: i16) -> serde_json::Value {
+        self.json(version)
+    }
+}
