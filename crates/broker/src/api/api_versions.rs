@@ -1,4 +1,5 @@
-//! ApiVersions: what this broker speaks, and the features it knows (KIP-35, KIP-511, KIP-584).
+//! ApiVersions: what this broker speaks, and the features it knows (KIP-35, KIP-511, KIP-584). From version 5 on a
+//! client can name the cluster and the node that it means to speak to (KIP-1242).
 
 use thalweg_wire::messages::ApiVersionsRequest;
 use thalweg_wire::messages::api_versions_response::{
@@ -13,7 +14,7 @@ use crate::net::connection::Handled;
 pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> Handled {
     let known = ApiVersionsRequest::MIN_VERSION..=ApiVersionsRequest::MAX_VERSION;
     let (response, version) = if !known.contains(&context.version) {
-        // A newer client: told in the oldest form, which it can always read, what to use instead.
+        // The oldest form, which a newer client can always read, says which version to use instead.
         let own = ApiVersion {
             api_key: ApiKey::API_VERSIONS.0,
             min_version: *known.start(),
@@ -31,15 +32,13 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
             Ok(request) => request,
             Err(error) => return Handled::Close(format!("malformed ApiVersions request: {error}")),
         };
-        let named = context.version < 3
-            || (is_client_word(&request.client_software_name)
-                && is_client_word(&request.client_software_version));
-        let response = if named {
+        let error_code = refusal(context, &request);
+        let response = if error_code.is_ok() {
             let version = &request.client_software_version;
             scratch.heartbeats.set_software(&request.client_software_name, version);
             answer(context)
         } else {
-            ApiVersionsResponse { error_code: ErrorCode::INVALID_REQUEST, ..Default::default() }
+            ApiVersionsResponse { error_code, ..Default::default() }
         };
         (response, context.version)
     };
@@ -50,6 +49,24 @@ pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> H
     {
         Ok(()) => Handled::Reply,
         Err(error) => Handled::Close(format!("ApiVersions cannot be answered: {error}")),
+    }
+}
+
+/// Why the request is refused; `NONE` if it is not. The checks are in Kafka's order.
+fn refusal(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
+    let has_words = is_client_word(&request.client_software_name)
+        && is_client_word(&request.client_software_version);
+    // Versions that lack a field decode it as its default.
+    let names_half_a_node = request.cluster_id.is_some() != (request.node_id != -1);
+    if names_half_a_node || (context.version >= 3 && !has_words) {
+        return ErrorCode::INVALID_REQUEST;
+    }
+    let broker = &context.broker;
+    match &request.cluster_id {
+        Some(cluster) if *cluster != broker.cluster_id || request.node_id != broker.node_id => {
+            ErrorCode::REBOOTSTRAP_REQUIRED
+        }
+        _ => ErrorCode::NONE,
     }
 }
 
@@ -120,7 +137,7 @@ mod tests {
 
     #[test]
     fn client_words() {
-        for good in ["apache-kafka-java", "4.3.0", "a", "v1.0-rc.1"] {
+        for good in ["apache-kafka-java", "4.4.0", "a", "v1.0-rc.1"] {
             assert!(is_client_word(good), "{good}");
         }
         for bad in ["", "-a", "a-", "a b", ".1", "ü"] {

@@ -9,7 +9,7 @@ use crate::api::request::Context;
 use crate::kraft::ControllerError;
 
 /// What goes to the controllers: a client is told no version of these that they do not speak.
-pub(super) const FORWARDED: [ApiKey; 12] = [
+pub(super) const FORWARDED: [ApiKey; 13] = [
     ApiKey::CREATE_TOPICS,
     ApiKey::DELETE_TOPICS,
     ApiKey::ALTER_CONFIGS,
@@ -22,6 +22,7 @@ pub(super) const FORWARDED: [ApiKey; 12] = [
     ApiKey::DESCRIBE_QUORUM,
     ApiKey::UPDATE_FEATURES,
     ApiKey::UNREGISTER_BROKER,
+    ApiKey::UNREGISTER_CONTROLLER,
 ];
 
 /// The controller's answer; or why the client's connection has to end.

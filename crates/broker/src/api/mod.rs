@@ -40,11 +40,11 @@ use request::{Context, Scratch};
 /// What one API's entry in the table says.
 struct Served {
     key: ApiKey,
-    /// Versions that are served; all that Kafka 4.3 has released unless a part is missing here.
+    /// Versions that are served; all that Kafka 4.4 has released unless a part is missing here.
     versions: RangeInclusive<i16>,
 }
 
-/// Versions Kafka 4.3 serves of an API.
+/// Versions Kafka 4.4 serves of an API.
 fn released<R: Request>() -> Served {
     let max = R::API_KEY.info().map_or(R::MAX_VERSION, |info| info.max_stable_version);
     Served { key: R::API_KEY, versions: R::MIN_VERSION..=max }
@@ -188,6 +188,7 @@ apis! {
     DescribeQuorumRequest => describe_quorum::handle,
     UpdateFeaturesRequest => forward::handle,
     UnregisterBrokerRequest => unregister_broker::handle,
+    UnregisterControllerRequest => forward::handle,
     ;
     // These give the charge back when a coordinator has taken the request over.
     consumed_first:

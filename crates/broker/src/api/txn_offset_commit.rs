@@ -8,11 +8,11 @@ use std::time::Duration;
 use thalweg_coordinator::append_error;
 use thalweg_groups::{GroupRequest, GroupResponse, txn_offset_commit_error};
 use thalweg_log::TransactionCheck;
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::txn_offset_commit_response::{
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
 };
 use thalweg_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
+use thalweg_wire::{ErrorCode, Uuid};
 
 use super::groups;
 use crate::api::request::Context;
@@ -26,40 +26,55 @@ pub(super) async fn handle(
     mut request: TxnOffsetCommitRequest,
     held: Charge,
 ) -> TxnOffsetCommitResponse {
-    let refused = take_unknown(&context.broker.topics(), &mut request);
+    let by_id = context.version >= 6;
+    let refused = take_unknown(&context.broker.topics(), &mut request, by_id);
     let mut response = if request.topics.is_empty() {
         TxnOffsetCommitResponse::default()
     } else {
         commit(&context, request, held).await
     };
-    let key = |topic: &TxnOffsetCommitResponseTopic| topic.name.clone();
+    let key = |topic: &TxnOffsetCommitResponseTopic| {
+        if by_id { (topic.topic_id, String::new()) } else { (Uuid::ZERO, topic.name.clone()) }
+    };
     groups::merge(&mut response.topics, refused, key, |there, topic| {
         there.partitions.extend(topic.partitions);
     });
     response
 }
 
-/// Takes out of the request what is not there, with the answer for it.
+/// Gives each topic of the request its name and its id (KIP-1319), and takes out what is not there, with the answer
+/// for it.
 fn take_unknown(
     table: &TopicTable,
     request: &mut TxnOffsetCommitRequest,
+    by_id: bool,
 ) -> Vec<TxnOffsetCommitResponseTopic> {
     let mut refused = Vec::new();
     request.topics.retain_mut(|topic| {
-        let partitions = table.by_name(&topic.name).map_or(0, |known| known.slots().len());
+        let known = if by_id { table.by_id(topic.topic_id) } else { table.by_name(&topic.name) };
+        let (partitions, code) = match known {
+            Some(known) => {
+                topic.name = known.name.to_string();
+                topic.topic_id = known.id;
+                (known.slots().len(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+            }
+            None if by_id => (0, ErrorCode::UNKNOWN_TOPIC_ID),
+            None => (0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        };
         let is_there = |index: i32| usize::try_from(index).is_ok_and(|index| index < partitions);
         let unknown: Vec<TxnOffsetCommitResponsePartition> = topic
             .partitions
             .extract_if(.., |p| !is_there(p.partition_index))
             .map(|p| TxnOffsetCommitResponsePartition {
                 partition_index: p.partition_index,
-                error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                error_code: code,
                 ..Default::default()
             })
             .collect();
         if !unknown.is_empty() {
             refused.push(TxnOffsetCommitResponseTopic {
                 name: topic.name.clone(),
+                topic_id: topic.topic_id,
                 partitions: unknown,
                 ..Default::default()
             });

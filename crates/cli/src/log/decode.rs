@@ -96,7 +96,7 @@ const GROUP_RECORDS: [(i16, &str); 22] = [
     (23, "StreamsGroupTopology"),
 ];
 
-const METADATA_RECORDS: [(i16, &str); 26] = [
+const METADATA_RECORDS: [(i16, &str); 27] = [
     (0, "RegisterBrokerRecord"),
     (1, "UnregisterBrokerRecord"),
     (2, "TopicRecord"),
@@ -123,6 +123,7 @@ const METADATA_RECORDS: [(i16, &str); 26] = [
     (26, "RemoveDelegationTokenRecord"),
     (27, "RegisterControllerRecord"),
     (28, "ClearElrRecord"),
+    (29, "UnregisterControllerRecord"),
 ];
 
 /// Control records, which are in the logs of partitions, too. A transaction marker's value has its
