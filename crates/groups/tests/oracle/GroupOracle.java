@@ -60,8 +60,8 @@ import org.apache.kafka.common.requests.JoinGroupRequest;
 import org.apache.kafka.common.requests.SyncGroupRequest;
 import org.apache.kafka.common.security.auth.KafkaPrincipal;
 import org.apache.kafka.common.security.auth.SecurityProtocol;
-import org.apache.kafka.common.utils.BufferSupplier;
-import org.apache.kafka.common.utils.LogContext;
+import org.apache.kafka.common.utils.internals.BufferSupplier;
+import org.apache.kafka.common.utils.internals.LogContext;
 import org.apache.kafka.common.utils.Time;
 import org.apache.kafka.common.utils.Utils;
 import org.apache.kafka.coordinator.common.runtime.CoordinatorEvent;
@@ -405,7 +405,7 @@ public class GroupOracle {
         ShareGroupConfig shareConfig = new ShareGroupConfig(new AbstractConfig(
             Utils.mergeConfigs(List.of(ShareGroupConfig.CONFIG_DEF, GroupCoordinatorConfig.CONFIG_DEF)),
             Map.of(), false));
-        GroupConfigManager configs = new GroupConfigManager(Map.of(), config, shareConfig);
+        GroupConfigManager configs = new GroupConfigManager(config, shareConfig);
         groupConfigs = configs;
         GroupCoordinatorMetrics metrics =
             new GroupCoordinatorMetrics(registry, new org.apache.kafka.common.metrics.Metrics());
@@ -440,7 +440,8 @@ public class GroupOracle {
             .withCachedBufferMaxBytesSupplier(() -> 1 << 20)
             .build();
         service = new GroupCoordinatorService(
-            logContext, config, runtime, metrics, configs, new NoOpStatePersister(), timer, null);
+            logContext, config, runtime, metrics, configs, new NoOpStatePersister(), timer, null,
+            Optional.empty(), clock);
         service.startup(() -> 1);
         service.onElection(0, epoch);
         events.drain();

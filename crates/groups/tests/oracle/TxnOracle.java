@@ -58,7 +58,7 @@ class TxnOracle {
             .setGroupId(op.get("g"))
             .setProducerId(GroupOracle.number(op, "pid", 7))
             .setProducerEpoch((short) GroupOracle.number(op, "pe", 0))
-            .setGenerationId(GroupOracle.number(op, "gen", -1))
+            .setGenerationIdOrMemberEpoch(GroupOracle.number(op, "gen", -1))
             .setMemberId(op.getOrDefault("m", ""))
             .setGroupInstanceId(op.get("i"));
         for (String offset : GroupOracle.list(op, "o")) {

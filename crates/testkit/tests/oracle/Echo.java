@@ -1,7 +1,7 @@
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
 
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 
 /** Repeats the lines that it reads, with its argument before each, from a thread that it starts; or exits. */
 public final class Echo {

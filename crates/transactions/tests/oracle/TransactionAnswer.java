@@ -14,11 +14,8 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import kafka.coordinator.transaction.PendingCompleteTxnAndMarkerEntry;
 import kafka.coordinator.transaction.TransactionMarkerChannelManager;
-import kafka.coordinator.transaction.TransactionPartitionAndLeaderEpoch;
 import kafka.coordinator.transaction.TransactionStateManager;
-import kafka.coordinator.transaction.TxnMetadataCacheEntry;
 
 import org.apache.kafka.common.TopicPartition;
 import org.apache.kafka.common.message.AddPartitionsToTxnResponseData.AddPartitionsToTxnResult;
@@ -30,8 +27,11 @@ import org.apache.kafka.common.protocol.ByteBufferAccessor;
 import org.apache.kafka.common.protocol.Errors;
 import org.apache.kafka.common.record.internal.SimpleRecord;
 import org.apache.kafka.common.requests.WriteTxnMarkersRequest.TxnMarkerEntry;
-import org.apache.kafka.coordinator.transaction.TransactionLog;
+import org.apache.kafka.coordinator.transaction.PendingCompleteTxnAndMarkerEntry;
 import org.apache.kafka.coordinator.transaction.TransactionMetadata;
+import org.apache.kafka.coordinator.transaction.TransactionPartitionAndLeaderEpoch;
+import org.apache.kafka.coordinator.transaction.TxnMetadataCacheEntry;
+import org.apache.kafka.coordinator.transaction.generated.TransactionLogKey;
 import org.apache.kafka.coordinator.transaction.generated.TransactionLogValue;
 import org.apache.kafka.coordinator.transaction.generated.TransactionLogValueJsonConverter;
 
@@ -182,8 +182,9 @@ class TransactionAnswer {
                 one.put("partition", append.partition()).put("offset", append.written() ? offset++ : -1)
                     .put("timeoutMs", append.timeoutMs()).put("timestampMs", record.timestamp());
                 ByteBuffer key = record.key().duplicate();
-                one.put("keyVersion", key.getShort(key.position()));
-                one.putObject("key").put("transactionalId", TransactionLog.readTxnRecordKey(key));
+                one.put("keyVersion", key.getShort());
+                TransactionLogKey of = new TransactionLogKey(new ByteBufferAccessor(key), (short) 0);
+                one.putObject("key").put("transactionalId", of.transactionalId());
                 ByteBuffer value = record.value() == null ? null : record.value().duplicate();
                 one.put("valueVersion", value == null ? null : (Short) value.getShort(value.position()));
                 one.set("value", value == null ? null : value(value));

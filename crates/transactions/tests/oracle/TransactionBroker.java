@@ -241,7 +241,8 @@ class TransactionBroker {
     static class Client extends NetworkClient {
         /** Nobody calls it: instances are made without a constructor. */
         Client() {
-            super(null, (MetadataUpdater) null, null, 0, 0, 0, 0, 0, 0, 0, 0, null, false, null, null, null);
+            super(null, (MetadataUpdater) null, null, 0, 0, 0, 0, 0, 0, 0, 0, null, false, null, null, null,
+                null, false);
         }
 
         @Override
@@ -276,7 +277,7 @@ class TransactionBroker {
     MetadataCache metadata() {
         return (MetadataCache) Proxy.newProxyInstance(getClass().getClassLoader(), new Class<?>[] {MetadataCache.class},
             (proxy, method, args) -> switch (method.getName()) {
-                case "features" -> new FinalizedFeatures(MetadataVersion.LATEST_PRODUCTION,
+                case "features" -> FinalizedFeatures.of(MetadataVersion.LATEST_PRODUCTION,
                     Map.of(TransactionVersion.FEATURE_NAME, transactionVersion), 0);
                 case "numPartitions" -> Topic.TRANSACTION_STATE_TOPIC_NAME.equals(args[0])
                     ? Optional.of(partitions) : Optional.empty();

@@ -88,12 +88,9 @@ import java.util.stream.Collectors;
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.node.ArrayNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
-import kafka.coordinator.transaction.PendingCompleteTxnAndMarkerEntry;
-import kafka.coordinator.transaction.TransactionConfig;
 import kafka.coordinator.transaction.TransactionCoordinator;
 import kafka.coordinator.transaction.TransactionMarkerChannelManager;
 import kafka.coordinator.transaction.TransactionStateManager;
-import kafka.coordinator.transaction.TxnMarkerQueue;
 import kafka.server.KafkaConfig;
 
 import org.apache.kafka.clients.ClientResponse;
@@ -107,11 +104,14 @@ import org.apache.kafka.common.requests.RequestHeader;
 import org.apache.kafka.common.requests.TransactionResult;
 import org.apache.kafka.common.requests.WriteTxnMarkersRequest.TxnMarkerEntry;
 import org.apache.kafka.common.requests.WriteTxnMarkersResponse;
-import org.apache.kafka.common.utils.LogContext;
-import org.apache.kafka.common.utils.ProducerIdAndEpoch;
+import org.apache.kafka.common.utils.internals.LogContext;
+import org.apache.kafka.common.utils.internals.ProducerIdAndEpoch;
+import org.apache.kafka.coordinator.transaction.PendingCompleteTxnAndMarkerEntry;
+import org.apache.kafka.coordinator.transaction.TransactionConfig;
 import org.apache.kafka.coordinator.transaction.TransactionLog;
 import org.apache.kafka.coordinator.transaction.TransactionLogConfig;
 import org.apache.kafka.coordinator.transaction.TransactionStateManagerConfig;
+import org.apache.kafka.coordinator.transaction.TxnMarkerQueue;
 import org.apache.kafka.coordinator.transaction.generated.TransactionLogValue;
 import org.apache.kafka.coordinator.transaction.generated.TransactionLogValueJsonConverter;
 import org.apache.kafka.server.common.RequestLocal;
@@ -305,8 +305,7 @@ public class TransactionOracle {
             }
             case "partitionFor" -> result.put("partition", coordinator.partitionFor(id));
             case "topicConfigs" ->
-                new TreeMap<>(coordinator.transactionTopicConfigs()).forEach(
-                    (name, value) -> result.put((String) name, (String) value));
+                new TreeMap<>(coordinator.transactionStateTopicConfigs()).forEach(result::put);
             case "abortTimedOut" -> coordinator.abortTimedOutTransactions(of -> (error, newId, newEpoch) -> {
                 answer.completed(request, TransactionAnswer.producer(error, of.producerId(), of.producerEpoch())
                     .put("transactionalId", of.transactionalId()));

@@ -24,7 +24,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 
 import org.apache.kafka.common.config.ConfigResource;
-import org.apache.kafka.common.utils.Exit;
+import org.apache.kafka.common.utils.internals.Exit;
 
 /**
  * Kafka's command-line tools, their real main methods, called inside this JVM so that each costs no
@@ -291,7 +291,7 @@ final class ToolCases {
     }
 
     private static void configs(Context c) throws Exception {
-        String tool = "kafka.admin.ConfigCommand";
+        String tool = "org.apache.kafka.tools.ConfigCommand";
         String topic = c.topic("t", 1);
         good(tool(c, tool, "--alter", "--entity-type", "topics", "--entity-name", topic, "--add-config",
                 "retention.ms=123456789,cleanup.policy=[compact,delete]"));
