@@ -105,7 +105,7 @@ public class CleanerOracle {
                     + " " + stats.bytesRead() + " " + stats.bytesWritten() + (timed ? " " + took : "");
             } finally {
                 manager.removeMetrics();
-                log.closeHandlers();
+                log.closeQuietly();
             }
         } finally {
             // What waits to be deleted stays.

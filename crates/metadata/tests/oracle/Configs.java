@@ -139,7 +139,7 @@ public class Configs {
             case "dynamic": {
                 boolean one = words.get(1).equals("one");
                 Map<String, String> changes = pairs(words, 2);
-                DynamicBrokerConfig.validateConfigs(properties(changes), one);
+                DynamicBrokerConfig.validateConfigs(properties(changes), properties(changes), one);
                 Map<String, String> all = minimal();
                 for (Map.Entry<String, String> change : changes.entrySet()) {
                     DynamicBrokerConfig.brokerConfigSynonyms(change.getKey(), false).forEach(all::remove);

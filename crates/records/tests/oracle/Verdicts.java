@@ -133,7 +133,7 @@ public final class Verdicts {
             }
         } finally {
             if (written) {
-                log.closeHandlers();
+                log.closeQuietly();
                 log = null;
                 File[] files = dir.toFile().listFiles();
                 if (files != null)

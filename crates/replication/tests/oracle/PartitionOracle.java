@@ -26,8 +26,6 @@ import java.util.stream.Collectors;
 
 import kafka.cluster.DelayedOperations;
 import kafka.cluster.Partition;
-import kafka.log.LogManager;
-import kafka.server.AlterPartitionManager;
 
 import org.apache.kafka.common.DirectoryId;
 import org.apache.kafka.common.TopicPartition;
@@ -57,6 +55,7 @@ import org.apache.kafka.server.common.TopicIdPartition;
 import org.apache.kafka.server.common.TransactionVersion;
 import org.apache.kafka.server.metrics.KafkaMetricsGroup;
 import org.apache.kafka.server.partition.AlterPartitionListener;
+import org.apache.kafka.server.partition.AlterPartitionManager;
 import org.apache.kafka.server.partition.PartitionState;
 import org.apache.kafka.server.storage.log.FetchIsolation;
 import org.apache.kafka.server.storage.log.FetchParams;
@@ -64,8 +63,10 @@ import org.apache.kafka.server.util.Scheduler;
 import org.apache.kafka.storage.internals.log.AppendOrigin;
 import org.apache.kafka.storage.internals.log.CleanerConfig;
 import org.apache.kafka.storage.internals.log.LogAppendInfo;
+import org.apache.kafka.storage.internals.log.LogCleaner;
 import org.apache.kafka.storage.internals.log.LogConfig;
 import org.apache.kafka.storage.internals.log.LogDirFailureChannel;
+import org.apache.kafka.storage.internals.log.LogManager;
 import org.apache.kafka.storage.internals.log.LogReadInfo;
 import org.apache.kafka.storage.internals.log.ProducerStateManagerConfig;
 import org.apache.kafka.storage.internals.log.UnifiedLog;
@@ -74,7 +75,6 @@ import org.apache.kafka.storage.log.metrics.BrokerTopicStats;
 
 import scala.Option;
 import scala.Tuple2;
-import scala.jdk.javaapi.CollectionConverters;
 
 /**
  * Kafka's own partition, as leader or follower, with its own log and metadata cache, but with a clock that stands still
@@ -150,14 +150,14 @@ public final class PartitionOracle {
         }
     }
 
-    private PartitionOracle(String[] args) {
+    private PartitionOracle(String[] args) throws Exception {
         me = Integer.parseInt(args[1]);
         lagMs = Long.parseLong(args[2]);
         minIsr = Integer.parseInt(args[3]);
         dir = new File(args[0], name).getAbsoluteFile();
         logs = new LogManager(
-            CollectionConverters.asScala(List.of(dir)),
-            CollectionConverters.asScala(List.<File>of()),
+            List.of(dir),
+            List.of(),
             resource -> new Properties(),
             config(minIsr),
             new CleanerConfig(false),
@@ -172,9 +172,9 @@ public final class PartitionOracle {
             clock,
             false,
             0,
-            LogManager.$lessinit$greater$default$20());
+            LogCleaner::new);
         // There is no log to load; this is how the task that deletes logs gets known.
-        logs.startup(CollectionConverters.asScala(Set.<String>of()), logs.startup$default$2());
+        logs.startup(Set.of());
         begin();
     }
 
