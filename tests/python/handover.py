@@ -6,7 +6,7 @@ groups with their offsets, producers' sequences. Then it changes a bit of everyt
 
 Kafka's own tools read what Thalweg wrote, too: its metadata shell, and DumpLogSegments.
 
-    handover.py --thalweg BINARY --jars FOLDER --classes FOLDER --scratch FOLDER
+    handover.py --thalweg BINARY --jars FOLDER --previous-jars FOLDER --classes FOLDER --scratch FOLDER
 """
 
 import argparse
@@ -64,6 +64,8 @@ class House:
             SETTINGS.format(controller=free_address(), broker=self.bootstrap, data=self.data), encoding="utf-8"
         )
         self.jars = f"{options.jars}/*"
+        # The shell of the release before runs on the classes of this one, which was published without it.
+        self.shell_jars = f"{self.jars}:{options.previous_jars}/*"
         self.classes = options.classes
         self.commands = {
             THALWEG: [options.thalweg, "serve", "--config", str(self.config)],
@@ -103,7 +105,7 @@ class House:
 
     def shell(self, file, expected):
         """Kafka's metadata shell shows the topics that are in the file."""
-        command = [*JAVA, self.jars, "org.apache.kafka.shell.MetadataShell", "--snapshot", str(file)]
+        command = [*JAVA, self.shell_jars, "org.apache.kafka.shell.MetadataShell", "--snapshot", str(file)]
         command += ["ls", "image/topics/byName"]
         shown = []
 
@@ -189,6 +191,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="a directory that goes back and forth")
     parser.add_argument("--thalweg", required=True, metavar="BINARY")
     parser.add_argument("--jars", required=True, metavar="FOLDER")
+    parser.add_argument("--previous-jars", required=True, metavar="FOLDER")
     parser.add_argument("--classes", required=True, metavar="FOLDER")
     parser.add_argument("--scratch", required=True, metavar="FOLDER")
     parser.add_argument("--first", default="thalweg,kafka", help="who begins")

@@ -421,6 +421,7 @@ fn handover(tools: &Tools, plan: &Plan, scratch: &Path, tally: &Mutex<Tally>) {
     command.arg(tools.root.join("tests/python/handover.py"));
     command.arg("--thalweg").arg(&plan.binary);
     command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
+    command.arg("--previous-jars").arg(&tools.previous_jars);
     command.arg("--scratch").arg(scratch);
     follow(command, "handover", Target::Thalweg, scratch, tally);
 }

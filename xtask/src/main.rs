@@ -18,6 +18,8 @@ mod mixed;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]
 mod ports;
+#[path = "../../crates/testkit/src/releases.rs"]
+mod releases;
 mod rolling;
 mod schemas;
 mod setup;

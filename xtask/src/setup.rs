@@ -11,17 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::jvm::JARS;
-
-/// Version of Apache Kafka that everything is compared with.
-pub const KAFKA_VERSION: &str = "4.4.0";
-
-/// Earlier releases whose controllers Thalweg's brokers join: the newest of each minor release since 4.0 that the tests
-/// are run with (`testkit::kafka`).
-pub const EARLIER_VERSIONS: [&str; 4] = ["4.0.0", "4.1.1", "4.2.0", PREVIOUS_VERSION];
-
-/// The newest patch of the minor release before `KAFKA_VERSION`. Clients and brokers of it are tested with, and its
-/// metadata shell: 4.4.0 was published without one.
-pub const PREVIOUS_VERSION: &str = "4.3.1";
+use crate::releases;
 
 /// Compilers at once; more only fight for two cores and memory.
 const BUILD_JOBS: &str = "2";
@@ -33,6 +23,8 @@ pub struct Tools {
     pub root: PathBuf,
     /// Folder with Kafka's jars and all they need.
     pub jars: PathBuf,
+    /// The same of the release before.
+    pub previous_jars: PathBuf,
     /// Folder with the compiled Java suites.
     pub classes: PathBuf,
     /// Python with the client libraries.
@@ -65,8 +57,9 @@ const KAFKA_PACKAGES: [&str; 3] = ["build-essential", "default-jdk-headless", "m
 /// Installs what is missing.
 pub fn run(root: &Path) -> Result<Tools, String> {
     packages(|_| true)?;
-    let jars = jars(root, KAFKA_VERSION)?;
-    for version in EARLIER_VERSIONS {
+    let jars = jars(root, releases::ORACLE)?;
+    let previous_jars = self::jars(root, releases::PREVIOUS)?;
+    for version in releases::OLDER {
         self::jars(root, version)?;
     }
     let python = wheels(root)?;
@@ -74,7 +67,16 @@ pub fn run(root: &Path) -> Result<Tools, String> {
     let classes = classes(root, "tests/java/src", &root.join(".cache/classes"), &jars)?;
     let makes = makes(root)?;
     let nextest = nextest(root)?;
-    Ok(Tools { root: root.to_path_buf(), jars, classes, python, node_modules, makes, nextest })
+    Ok(Tools {
+        root: root.to_path_buf(),
+        jars,
+        previous_jars,
+        classes,
+        python,
+        node_modules,
+        makes,
+        nextest,
+    })
 }
 
 /// Runs a command to its end; an error names it and its exit code.
@@ -102,7 +104,7 @@ fn works(command: &[&str]) -> bool {
 /// Installs what Kafka's own processes need, and nothing else: the folder of its jars.
 pub fn kafka(root: &Path) -> Result<PathBuf, String> {
     packages(|name| KAFKA_PACKAGES.contains(&name))?;
-    jars(root, KAFKA_VERSION)
+    jars(root, releases::ORACLE)
 }
 
 fn packages(is_needed: impl Fn(&str) -> bool) -> Result<(), String> {
@@ -144,8 +146,8 @@ fn jars(root: &Path, version: &str) -> Result<PathBuf, String> {
         let pom = pom.display().to_string();
         let mut args = vec!["-q", "-B", "-f", &pom, &property];
         match version {
-            KAFKA_VERSION => args.push("-Pstreams"),
-            PREVIOUS_VERSION => args.push("-Pshell"),
+            releases::ORACLE => args.push("-Pstreams"),
+            releases::PREVIOUS => args.push("-Pshell"),
             _ => {}
         }
         args.extend(["dependency:copy-dependencies", &out, "-DincludeScope=runtime"]);

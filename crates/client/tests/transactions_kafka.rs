@@ -224,7 +224,7 @@ async fn with_brokers_that_do_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_brokers_of_the_first_release_that_adds_them() {
-    let Some(builder) = Kafka::builder_of("4.0.0") else { return };
+    let Some(builder) = Kafka::builder_of(thalweg_testkit::releases::OLDER[0]) else { return };
     let kafka = tokio::task::block_in_place(|| builder.start());
     let bootstrap = kafka.bootstrap(Kafka::INTERNAL);
     let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();

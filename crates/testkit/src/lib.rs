@@ -53,6 +53,7 @@ pub mod faults;
 pub mod kafka;
 pub mod oracle;
 mod ports;
+pub mod releases;
 
 /// A broker for one test.
 pub struct TestBroker {

@@ -3,10 +3,12 @@
 
 use std::time::Duration;
 
-use thalweg::admin::{Election, NewTopic, TopicRef};
+use thalweg::admin::{Election, Mode, NewTopic, TopicRef};
 use thalweg::{Cluster, Options, Producer, ProducerConfig, ProducerRecord, TopicPartition};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::{Builder, Kafka};
+use thalweg_testkit::releases;
+use thalweg_wire::ErrorCode;
 
 use crate::membership::{OWN, admin, brokers, eventually, in_sync, read, topic_tool};
 use crate::support::Data;
@@ -22,19 +24,19 @@ const STREAMS: &str = "streams.version";
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_of_4_0_with_static_voters_are_joined() {
-    let Some(builder) = Kafka::builder_of("4.0.0") else { return };
+    let Some(builder) = Kafka::builder_of(releases::OLDER[0]) else { return };
     takes_part(builder).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_of_4_1_with_a_dynamic_quorum_are_joined() {
-    let Some(builder) = Kafka::builder_of("4.1.1") else { return };
+    let Some(builder) = Kafka::builder_of(releases::OLDER[1]) else { return };
     takes_part(builder.dynamic_quorum()).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn controllers_of_4_2_with_a_dynamic_quorum_are_joined() {
-    let Some(builder) = Kafka::builder_of("4.2.0") else { return };
+    let Some(builder) = Kafka::builder_of(releases::OLDER[2]) else { return };
     takes_part(without(builder, &[SHARE, STREAMS]).dynamic_quorum()).await;
 }
 
@@ -68,6 +70,46 @@ async fn features_that_are_not_served_stop_a_start_where_nothing_can_be_cordoned
     let kafka = builder.dynamic_quorum().feature("metadata.version", 29).start();
     let refused = joining(&kafka).try_start().await.err().unwrap().to_string();
     assert!(refused.contains("it cannot be cordoned"), "{refused}");
+}
+
+/// The default format of 4.4 has share.version 2 and streams.version 1. From 4.4 on controllers place nothing on a
+/// broker that is cordoned, not even by name.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn controllers_formatted_by_default_place_nothing_here() {
+    let Some(builder) = Kafka::builder() else { return };
+    let kafka = builder.start();
+    let data = Data::new();
+    let broker = joining(&kafka).data(&data.0).start().await;
+    let theirs = admin(&kafka.bootstrap(Kafka::INTERNAL)).await;
+    let both = [1, OWN].into();
+    eventually("this broker in the cluster", async || brokers(&theirs).await == both).await;
+    let cordoned = async |broker: &TestBroker| {
+        let described = admin(&broker.bootstrap()).await.describe_log_dirs(Some(vec![OWN])).await;
+        described.unwrap()[&OWN].as_ref().unwrap().iter().all(|dir| dir.is_cordoned)
+    };
+    assert!(cordoned(&broker).await);
+
+    let spread = NewTopic::new("t").with_partitions(8).with_replication_factor(1);
+    let by_name = NewTopic::new("named").with_assignment(0, [OWN]);
+    let mut created = theirs.create_topics([spread, by_name], Mode::Apply).await;
+    let refused = created.remove("named").unwrap().err().unwrap();
+    assert_eq!(refused.code(), Some(ErrorCode::INVALID_REPLICA_ASSIGNMENT), "{refused}");
+    assert!(created.values().all(Result::is_ok), "{created:?}");
+    let first = TopicPartition::new("t", 0);
+    let moved = theirs.alter_partition_reassignments([(first.clone(), Some(vec![OWN]))]).await;
+    let refused = moved[&first].as_ref().err().unwrap();
+    assert_eq!(refused.code(), Some(ErrorCode::INVALID_REPLICA_ASSIGNMENT), "{refused}");
+    let t = TopicRef::from("t");
+    let described = theirs.describe_topics([t.clone()]).await;
+    let partitions = &described[&t].as_ref().unwrap().partitions;
+    assert!(partitions.iter().all(|partition| partition.replicas == [1]), "{partitions:?}");
+
+    broker.shut_down().await;
+    let broker = joining(&kafka).data(&data.0).start().await;
+    assert!(cordoned(&broker).await);
+    // It serves what the others lead.
+    send(&broker.bootstrap(), 0, "one").await;
+    broker.shut_down().await;
 }
 
 /// A broker that finds the controllers by their addresses.

@@ -77,7 +77,7 @@ async fn errors(connection: &Connection, asked: &[Asked<'_>]) -> [Vec<ErrorCode>
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn configs_of_brokers_are_checked_by_the_broker_that_is_asked() {
     let Some(builder) = Kafka::builder() else { return };
-    let kafka = builder.start();
+    let kafka = builder.feature("share.version", 0).feature("streams.version", 0).start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
     let broker = joining(&kafka).data(&data.0).start().await;

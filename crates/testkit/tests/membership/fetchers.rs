@@ -45,7 +45,7 @@ async fn several_fetchers_share_what_leaders_of_both_makes_have() {
     let ports: Vec<u16> =
         [&java, &own].map(|it| it.rsplit_once(':').unwrap().1.parse().unwrap()).to_vec();
     let set_fetchers = |count: &str| {
-        Program::class("kafka.admin.ConfigCommand")
+        Program::class("org.apache.kafka.tools.ConfigCommand")
             .args(["--bootstrap-server", &own, "--alter", "--entity-type", "brokers"])
             .args(["--entity-default", "--add-config", &format!("num.replica.fetchers={count}")])
             .succeed()
