@@ -69,7 +69,9 @@ impl Step<'_, '_> {
         context: &RequestContext,
         request: &JoinGroupRequest,
     ) -> Result<Joined, Refused> {
-        if !self.cx.config.consumer_migration_policy.lets_classic_members_join() {
+        // A group that the coordinator has assigned is a classic one to its members.
+        let lets_join = self.cx.config.consumer_migration_policy.lets_classic_members_join();
+        if !lets_join && !self.was_hosted() {
             let message = format!(
                 "Cannot join the consumer group {} with the classic protocol because the group \
                  migration is disabled.",
