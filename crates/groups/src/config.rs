@@ -33,6 +33,11 @@ impl ConsumerMigrationPolicy {
         })
     }
 
+    /// Whether classic members may join a consumer group.
+    pub(crate) fn lets_classic_members_join(self) -> bool {
+        self != ConsumerMigrationPolicy::Disabled
+    }
+
     pub(crate) fn may_upgrade(self) -> bool {
         matches!(self, ConsumerMigrationPolicy::Bidirectional | ConsumerMigrationPolicy::Upgrade)
     }

@@ -20,7 +20,7 @@ const LEGACY_OFFSET_COMMIT: i16 = 0;
 const OFFSET_COMMIT: i16 = 1;
 const GROUP_METADATA: i16 = 2;
 
-/// The value version Kafka 4.3 writes; it reads one more.
+/// The value version Kafka 4.4 writes; it reads one more.
 const GROUP_METADATA_VALUE_VERSION: i16 = 3;
 const OFFSET_COMMIT_VALUE_VERSION: i16 = 4;
 /// The only version with an explicit expiry.

@@ -105,3 +105,22 @@ pub(crate) fn list(group_id: &str, group_type: ReservedType) -> ListedGroup {
         ..Default::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A streams group's metadata with the epochs of its topology description (KIP-1331) as tagged fields 2 and 3.
+    #[test]
+    fn reserved_streams_record_keeps_its_tagged_fields() {
+        let mut key = 17i16.to_be_bytes().to_vec();
+        key.extend(1i16.to_be_bytes());
+        key.extend(b"s");
+        let mut value = vec![0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 9, 0, 0, 0, 7, 2];
+        value.extend([2, 4, 0xff, 0xff, 0xff, 0xfe, 3, 4, 0, 0, 0, 5]);
+        let record = ReservedRecord::read(17, &key, Some(&value));
+        let record = record.expect("a key").expect("a streams group's record");
+        assert_eq!((record.group_id.as_str(), record.group_type), ("s", ReservedType::Streams));
+        assert_eq!(record.write(), (Bytes::from(key), Some(Bytes::from(value))));
+    }
+}

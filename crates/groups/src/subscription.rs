@@ -12,10 +12,7 @@ pub const CONSUMER_PROTOCOL_TYPE: &str = "consumer";
 
 /// The subscribed topics.
 ///
-/// Kafka treats bytes that end early as a group whose topics are not known, and so do we for
-/// everything else that does not parse. (Where an array claims more elements
-/// than there are bytes, Kafka 4.3 throws out of the rebalance and leaves the group stuck until the
-/// new members time out.)
+/// The topics of a group with bytes that do not parse are not known.
 pub fn subscribed_topics(metadata: &[u8]) -> Result<BTreeSet<String>, DecodeError> {
     let mut r = Reader::new(metadata);
     r.i16()?; // The version; any will do.

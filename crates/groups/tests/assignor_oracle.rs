@@ -4,7 +4,7 @@
 //! partition goes to whom is a matter of hash maps there. `range` gives the same. Hashes are the
 //! same to the bit.
 //!
-//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable the test says that it was skipped; with it, whatever goes wrong fails it.
 //! `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose the groups and topics.
 

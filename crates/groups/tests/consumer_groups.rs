@@ -183,7 +183,7 @@ fn a_member_that_takes_an_instance_over_gets_what_is_computed_for_it() {
     let mut world = world();
     world.run("topic n=t2 p=4", None);
     // A static member goes away, and its place is taken by a member that has been there for long, and
-    // whose target assignment is the same as before. Kafka leaves it with that of the one that went.
+    // whose target assignment is the same as before.
     answer(&world.run("chb v=1 g=g m=ma e=0 rt=5000 o= t=t1", None));
     answer(&world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t2 i=i1", None));
     assert_eq!(targets(&world), owners(&[("ma", 4), ("mb", 4)]));
@@ -204,7 +204,7 @@ fn two_members_that_become_one_leave_what_one_of_them_had_to_others() {
         answer(&world.run(&join, None));
     }
     answer(&world.run("chb v=1 g=g m=ma e=-2 i=i1", None));
-    // The same subscription as that of the member whose place it takes.
+    // The same subscription as that of the member whose place it takes. Kafka begins no new epoch for that.
     answer(&world.run("chb v=1 g=g m=mb e=0 rt=5000 o= t=t1 i=i1", None));
     assert_eq!(targets(&world), owners(&[("mb", 2), ("mc", 2)]));
     world.check();
@@ -285,7 +285,6 @@ fn a_member_that_takes_another_instance_gives_the_first_one_up() {
     assert!(
         group(&world).static_member("ia").is_none() && group(&world).static_member("ib").is_some()
     );
-    // Kafka goes on taking the first instance for taken.
     let lines = answer(&world.run("chb v=1 g=g m=mc i=ia e=0 rt=5000 o= t=t1", None));
     assert!(lines.contains("err=0 id=mc "), "{lines}");
     world.check();

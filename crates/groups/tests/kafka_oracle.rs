@@ -4,7 +4,7 @@
 //! After every operation the answers, the records written and the state of every group must agree:
 //! for the transcripts under `scripts/`, and for random operations.
 //!
-//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable the test says that it was skipped; with it, whatever goes wrong fails it.
 //! `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose the random operations.
 

@@ -83,4 +83,5 @@ transcripts! {
     transactions
     transactions_of_members
     transactions_of_consumers
+    consumer_members
 }

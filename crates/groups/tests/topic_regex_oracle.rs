@@ -3,7 +3,7 @@
 //! What is refused must be the same, for the same reason and because of the same part of the pattern;
 //! and so must be the topics that match. Patterns are random, damaged, or written by hand.
 //!
-//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable the test says that it was skipped; with it, whatever goes wrong fails it.
 //! `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose the random patterns.
 

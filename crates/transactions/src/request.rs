@@ -37,7 +37,7 @@ pub struct InitProducerId {
     pub timeout_ms: i32,
     /// Whether its transactions are parts of ones that somebody else decides (KIP-939), which have no timeout.
     pub enable_2pc: bool,
-    /// Whether a transaction that is prepared stays so (KIP-939), which Kafka 4.3 does not do yet.
+    /// Whether a transaction that is prepared stays so (KIP-939), which Kafka 4.4 does not do yet.
     pub keep_prepared: bool,
     /// Who it says it is, if it was initialized before (KIP-360).
     pub expected: Option<Producer>,

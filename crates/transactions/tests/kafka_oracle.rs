@@ -3,7 +3,7 @@
 //! `oracle/TransactionOracle.java` runs Kafka's coordinator, its state manager and its sender of markers on a log and a
 //! clock in memory.
 //!
-//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the variable the tests say
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the variable the tests say
 //! that they were skipped; with it, whatever goes wrong fails them. `THALWEG_SEED_BASE` and `THALWEG_ORACLE_CASES` choose
 //! the random operations.
 

@@ -10,7 +10,7 @@
 //! more, topics that nobody subscribes to, the same partition twice. Nothing of it is believed; of
 //! two members with the same partition the first by its id had it.
 //!
-//! Kafka 4.3's server-side assignors do not look at racks, those of its consumers do (KIP-881). So do
+//! Kafka 4.4's server-side assignors do not look at racks, those of its consumers do (KIP-881). So do
 //! the two that stand in for the latter: [`StickyAssignor`] and [`StickyRangeAssignor`], to whom racks are
 //! a preference among assignments that are equally balanced and move as little.
 //!

@@ -69,13 +69,24 @@ impl Step<'_, '_> {
         context: &RequestContext,
         request: &JoinGroupRequest,
     ) -> Result<Joined, Refused> {
+        // A group that the coordinator has assigned is a classic one to its members.
+        let lets_join = self.cx.config.consumer_migration_policy.lets_classic_members_join();
+        if !lets_join && !self.was_hosted() {
+            let message = format!(
+                "Cannot join the consumer group {} with the classic protocol because the group \
+                 migration is disabled.",
+                self.id
+            );
+            return Err(refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
+        }
         let is_unknown = request.member_id.is_empty();
         let member_id = if is_unknown {
             Uuid::from_u128(context.random).to_string()
         } else {
             request.member_id.clone()
         };
-        self.refuse_if_full(&member_id)?;
+        let instance_id = request.group_instance_id.as_deref();
+        self.refuse_if_full(&member_id, instance_id)?;
         let supported = request.protocol_type == CONSUMER_PROTOCOL_TYPE
             && request.protocols.iter().any(|protocol| {
                 self.group.classic_supporters(&protocol.name) == self.group.classic_members()
@@ -84,7 +95,6 @@ impl Step<'_, '_> {
             let message = format!("Member {member_id}'s protocols are not supported.");
             return Err(refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message));
         };
-        let instance_id = request.group_instance_id.as_deref();
         if is_unknown && instance_id.is_none() && context.api_version >= FIRST_VERSION_WITH_KNOWN_ID
         {
             let response = join_error(&member_id, ErrorCode::MEMBER_ID_REQUIRED);
@@ -98,7 +108,7 @@ impl Step<'_, '_> {
         };
         let subscription = subscription_of(&first.metadata).ok_or_else(|| {
             let message = "Malformed embedded consumer protocol in subscription deserialization.";
-            refuse(ErrorCode::UNKNOWN_SERVER_ERROR, message)
+            refuse(ErrorCode::INCONSISTENT_GROUP_PROTOCOL, message)
         })?;
         let metadata = classic_metadata(&member.metadata, context, request, &subscription);
         let mut updated = ConsumerMember::clone(&member);

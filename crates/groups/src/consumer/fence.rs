@@ -86,6 +86,10 @@ impl Step<'_, '_> {
         // Not counted as a rebalance of its own: Kafka counts those that a heartbeat begins.
         let epoch = self.group.epochs().group.saturating_add(1);
         self.record(ConsumerGroupRecord::metadata(self.id, Some((epoch, hash))));
+        if members.len() == self.group.members().len() {
+            // Nothing is left to assign, and the assignment interval (KIP-1263) must not delay the next member.
+            self.record(ConsumerGroupRecord::target_epoch(self.id, Some((epoch, 0))));
+        }
         for member in members {
             self.cancel_timers(&member.id);
         }

@@ -133,7 +133,7 @@ impl Step<'_, '_> {
         request: &ConsumerGroupHeartbeatRequest,
     ) -> Result<Heard, Refused> {
         let joins = request.member_epoch == 0;
-        self.refuse_if_full(&request.member_id)?;
+        self.refuse_if_full(&request.member_id, request.instance_id.as_deref())?;
         let member_id = match request.member_id.as_str() {
             // Below version 1 the coordinator gives out ids.
             "" => Uuid::from_u128(context.random).to_string(),
@@ -165,7 +165,10 @@ impl Step<'_, '_> {
         if replaces && let Some(replaced) = self.group.member(&member_id).cloned() {
             self.drop_regex_of_replaced(&replaced, &updated);
         }
-        let bump = renamed || replaces || regex == RegexUpdate::ChangedAndResolved;
+        let bump = renamed
+            || replaces
+            || regex == RegexUpdate::ChangedAndResolved
+            || self.changes_preferred_assignor(&member, &updated);
         let subscription = self.subscription(bump, &member, &updated);
         let (epoch, target) = self.update_target(&subscription, &member, &updated);
         let group_epoch = subscription.group_epoch;
@@ -221,9 +224,15 @@ impl Step<'_, '_> {
         }
     }
 
-    pub(crate) fn refuse_if_full(&self, member_id: &str) -> Result<(), Refused> {
+    /// A static member that comes back is in the group already, under its instance id.
+    pub(crate) fn refuse_if_full(
+        &self,
+        member_id: &str,
+        instance_id: Option<&str>,
+    ) -> Result<(), Refused> {
         let max = self.cx.config.consumer_max_size;
-        let is_member = !member_id.is_empty() && self.group.member(member_id).is_some();
+        let is_member = !member_id.is_empty() && self.group.member(member_id).is_some()
+            || instance_id.is_some_and(|id| self.group.static_member(id).is_some());
         if self.group.members().len() >= max && !is_member {
             let message =
                 format!("The consumer group has reached its maximum capacity of {max} members.");

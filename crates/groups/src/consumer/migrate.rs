@@ -122,7 +122,7 @@ pub(crate) fn upgraded(
     let malformed = || refuse_upgrade(classic.id(), "the embedded consumer protocol is malformed");
     let generation = classic.generation();
     // A group in its first round has not chosen a protocol; its members have said what they would.
-    // (Kafka 4.3 answers UNKNOWN_SERVER_ERROR there.)
+    // (Kafka answers UNKNOWN_SERVER_ERROR there.)
     let protocol =
         classic.protocol_name().map_or_else(|| classic.selected_protocol(), str::to_owned);
     let mut group = ConsumerGroup::default();

@@ -6,7 +6,7 @@
 //! everybody: a partition waits for its owner alone.
 //!
 //! Everything but timers, the moment of the next look at the metadata and what is being computed is
-//! in the log, as Kafka 4.3 writes it. Members of the classic protocol may be in such a group beside
+//! in the log, as Kafka 4.4 writes it. Members of the classic protocol may be in such a group beside
 //! others (`classic_members`), and a group changes its type with its members (`migrate`).
 
 mod classic_members;

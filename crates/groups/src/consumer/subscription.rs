@@ -86,6 +86,24 @@ impl Step<'_, '_> {
         before.metadata.topics != after.metadata.topics
     }
 
+    /// Whether the group's members prefer another server assignor once `after` has taken the place of `before`.
+    pub(crate) fn changes_preferred_assignor(
+        &self,
+        before: &ConsumerMember,
+        after: &ConsumerMember,
+    ) -> bool {
+        let (leaving, joining) =
+            (&before.metadata.server_assignor, &after.metadata.server_assignor);
+        if leaving == joining {
+            return false;
+        }
+        let config = self.cx.config;
+        let name = |wanted: Option<Arc<str>>| config.consumer_assignor(wanted.as_deref()).name();
+        let now = name(self.group.preferred_assignor(None, None));
+        let then = name(self.group.preferred_assignor(leaving.as_ref(), joining.as_ref()));
+        now != then
+    }
+
     /// Whether the group has to look at the metadata again.
     pub(crate) fn has_metadata_expired(&mut self) -> bool {
         let now_ms = self.cx.now.monotonic_ms;

@@ -33,9 +33,9 @@ struct JobMember {
     instance_id: Option<Arc<str>>,
     rack_id: Option<Box<str>>,
     topic_ids: Arc<[Uuid]>,
-    /// What it was to own until now, under this id or the one whose place it takes.
+    /// Its last target assignment, under this id or the one whose place it takes; empty if there is none.
     assignment: Arc<MemberAssignment>,
-    /// What the log says that it is to own under this id.
+    /// The same; `None` if the log has none.
     logged: Option<Arc<MemberAssignment>>,
     /// What it says of itself, if what it claims is to be looked at.
     said: Bytes,
@@ -280,16 +280,8 @@ impl Step<'_, '_> {
                 }
                 ids
             });
-            let logged = group.target(&member.id).cloned();
-            let (assignment, logged) = if *target_of == member.id {
-                (logged.clone(), logged)
-            } else {
-                // The step that puts it in the other's place writes the other's target for it. As in
-                // Kafka it is written once more, unless it says what was there before, too.
-                let other = group.target(target_of).cloned();
-                let same = logged.filter(|logged| Some(logged) == other.as_ref());
-                (other, same)
-            };
+            // A step that puts the member in another one's place writes the other's target for it.
+            let logged = group.target(target_of).cloned();
             let under = claimed_under.as_deref().zip(said.classic.as_ref());
             let said_under = under.and_then(|(under, classic)| {
                 classic.protocols.iter().find(|(name, _)| **name == *under)
@@ -299,7 +291,7 @@ impl Step<'_, '_> {
                 instance_id: said.instance_id.clone(),
                 rack_id: said.rack_id.clone(),
                 topic_ids: ids.clone(),
-                assignment: assignment.unwrap_or_default(),
+                assignment: logged.clone().unwrap_or_default(),
                 logged,
                 said: said_under.map(|(_, said)| said.clone()).unwrap_or_default(),
             });

@@ -429,6 +429,7 @@ impl Client {
             group_instance_id: self.instance_id.clone(),
             topics: vec![TxnOffsetCommitRequestTopic {
                 name: partition.0.clone(),
+                topic_id: world.metadata.image.topics.by_name(&partition.0).expect("a topic").id,
                 partitions: vec![TxnOffsetCommitRequestPartition {
                     partition_index: partition.1,
                     committed_offset: 1,

@@ -1,6 +1,11 @@
 //! What classic requests to a group that the coordinator assigns look at: what Kafka's classic groups look at.
 
-use thalweg_groups::{GroupRequest, GroupResponse, RequestContext, Submission};
+use std::sync::Arc;
+
+use thalweg_groups::{
+    ClassicRebalanceMode, ConsumerMigrationPolicy, GroupConfig, GroupEvent, GroupRequest,
+    GroupResponse, RequestContext, Submission,
+};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::offset_delete_request::{
     OffsetDeleteRequestPartition, OffsetDeleteRequestTopic,
@@ -11,7 +16,7 @@ use thalweg_wire::messages::offset_fetch_request::{
 use thalweg_wire::messages::{OffsetDeleteRequest, SyncGroupRequest};
 
 use super::client::{Client, GROUP, SESSION_MS};
-use super::{ask, consumer, settle, settled, topic, world};
+use super::{ask, consumer, mode, settle, settled, topic, world};
 use crate::script::World;
 
 fn fetch(
@@ -155,4 +160,25 @@ fn sync_names_the_protocol_that_the_group_voted_for() {
         };
         assert_eq!(synced.error_code, expected, "{protocol:?}");
     }
+}
+
+/// With migration disabled the group may not become a classic one when the setting says `barrier`. Kafka refuses
+/// classic members there, but this group was never anything else to them.
+#[test]
+fn hosted_group_takes_members_with_migration_disabled() {
+    let mut world = world(4);
+    let disabled = GroupConfig {
+        consumer_migration_policy: ConsumerMigrationPolicy::Disabled,
+        ..(*world.config).clone()
+    };
+    world.config = Arc::new(disabled);
+    world.memory.event(GroupEvent::Config(world.config.clone()));
+    let mut clients = settled(&mut world, 2, "range");
+    clients.push(consumer("c", "range"));
+    settle(&mut world, &mut clients);
+    mode(&mut world, ClassicRebalanceMode::Barrier);
+    clients.push(consumer("late", "range"));
+    settle(&mut world, &mut clients);
+    assert!(world.shard().logged().consumer_group(GROUP).is_some());
+    assert!(clients.iter().all(|client| client.owned.len() == 1), "{clients:?}");
 }

@@ -77,7 +77,7 @@ class TxnOracle {
 
     static List<String> committed(TxnOffsetCommitResponseData response) {
         return List.of("tcommit topics=" + GroupOracle.set(response.topics().stream().flatMap(t ->
-            t.partitions().stream().map(p -> t.name() + "/" + p.partitionIndex() + "/" + p.errorCode())).toList()));
+            t.partitions().stream().map(p -> t.name() + "/" + t.topicId() + "/" + p.partitionIndex() + "/" + p.errorCode())).toList()));
     }
 
     /** Ends a transaction; the error. */

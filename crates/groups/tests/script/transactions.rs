@@ -59,9 +59,11 @@ pub fn end(op: &Op<'_>) -> GroupRequest {
 
 pub fn show_response(r: &TxnOffsetCommitResponse) -> String {
     let partitions = r.topics.iter().flat_map(|topic| {
+        let topic_id = topic.topic_id;
         let name = &topic.name;
         let partitions = topic.partitions.iter();
-        partitions.map(move |p| format!("{name}/{}/{}", p.partition_index, p.error_code.0))
+        partitions
+            .map(move |p| format!("{name}/{topic_id}/{}/{}", p.partition_index, p.error_code.0))
     });
     format!("tcommit topics={}", set(partitions))
 }

@@ -5,7 +5,7 @@
 //!   to a member with at least two fewer. Members with the same subscription differ by one at most.
 //! - *Moves*: no assignment with such loads takes fewer partitions from who has them.
 //!
-//! Kafka 4.3 has the first for groups whose members all subscribe to the same topics, and for
+//! Kafka 4.4 has the first for groups whose members all subscribe to the same topics, and for
 //! single partitions otherwise; the second for neither.
 //!
 //! Where moves leave a choice: members change their assignment rather than others if they change it
@@ -13,7 +13,7 @@
 //! partitions of one topic have more often the same load than those of two.
 //!
 //! With racks ([`StickyAssignor`]): of the assignments with this balance and so few moves it is one that
-//! has the most partitions near who gets them. `uniform` itself looks at none, as in Kafka 4.3.
+//! has the most partitions near who gets them. `uniform` itself looks at none, as in Kafka 4.4.
 //!
 //! In four steps: what each member has ([`owned`]), which members can be balanced with which
 //! ([`blocks`]), how many partitions move ([`plan`]), and which (here). Topics and members
