@@ -39,6 +39,13 @@ impl Broker {
     }
 }
 
+/// A broker as the metadata name it. A broker that is another one refuses the connection (KIP-1242).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NodeIdentity {
+    pub cluster_id: String,
+    pub node_id: i32,
+}
+
 /// Who leads a partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leader {
@@ -219,6 +226,26 @@ impl Metadata {
             failed.push((name.clone(), topic.error_code));
         }
         failed
+    }
+
+    /// The cluster's id and the id of the broker at this address; nothing where one is not known, or several brokers
+    /// share the address.
+    pub(crate) fn identity(&self, address: &str) -> Option<NodeIdentity> {
+        let cluster_id = self.cluster_id.clone()?;
+        let mut at = self.brokers.values().filter(|broker| broker.address() == address);
+        match (at.next(), at.next()) {
+            (Some(Broker { id, .. }), None) if *id >= 0 => {
+                Some(NodeIdentity { cluster_id, node_id: *id })
+            }
+            _ => None,
+        }
+    }
+
+    /// Forgets the brokers, and of which cluster they were.
+    pub(crate) fn forget_brokers(&mut self) {
+        self.brokers.clear();
+        self.controller_id = None;
+        self.cluster_id = None;
     }
 
     /// Whether a partition is there, whoever leads it.
