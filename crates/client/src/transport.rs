@@ -326,6 +326,7 @@ pub(crate) async fn write_frame(
 mod tests {
     use bytes::Bytes;
     use thalweg_wire::RecordsRef;
+    use tokio::io::AsyncReadExt;
 
     use super::*;
 
@@ -383,6 +384,35 @@ mod tests {
         assert!(stream.nodelay().unwrap());
         let socket = TcpSocket::from_std_stream(stream.into_std().unwrap());
         assert!(socket.keepalive().unwrap());
+    }
+
+    #[tokio::test]
+    async fn close_signal_ends_a_read_that_waits() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let read_half = async || {
+            let (read, write) = TcpStream::connect(address).await.unwrap().into_split();
+            let (given, close) = oneshot::channel();
+            let mut read = ReadHalf::tcp(read);
+            read.close_on(CloseSignal::When(close));
+            (read, write, given, listener.accept().await.unwrap().0)
+        };
+        let read_one = async |mut read: ReadHalf| {
+            let read = tokio::spawn(async move { read.read(&mut [0; 1]).await });
+            tokio::task::yield_now().await;
+            read
+        };
+        let (read, _write, given, _broker) = read_half().await;
+        let waiting = read_one(read).await;
+        given.send(()).unwrap();
+        let error = waiting.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+        // A cluster that is dropped closes nothing.
+        let (read, _write, given, mut broker) = read_half().await;
+        let waiting = read_one(read).await;
+        drop(given);
+        broker.write_all(b"a").await.unwrap();
+        assert_eq!(waiting.await.unwrap().unwrap(), 1);
     }
 
     #[tokio::test]

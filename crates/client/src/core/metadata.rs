@@ -499,6 +499,25 @@ mod tests {
     }
 
     #[test]
+    fn broker_identity_needs_a_cluster_id_and_an_address_of_its_own() {
+        let mut metadata = Metadata::default();
+        let mut response = answer(7, vec![]);
+        metadata.apply(&response, 0);
+        assert_eq!(metadata.identity("[::1]:9092"), None, "the cluster has no id");
+        response.cluster_id = Some("c".into());
+        metadata.apply(&response, 0);
+        let identity = NodeIdentity { cluster_id: "c".into(), node_id: 1 };
+        assert_eq!(metadata.identity("[::1]:9092"), Some(identity));
+        assert_eq!(metadata.identity("[::1]:9093"), None);
+        let second = MetadataResponseBroker { node_id: 2, ..response.brokers[0].clone() };
+        response.brokers.push(second);
+        metadata.apply(&response, 0);
+        assert_eq!(metadata.identity("[::1]:9092"), None, "two brokers share it");
+        metadata.forget_brokers();
+        assert_eq!((metadata.brokers.len(), metadata.cluster_id), (0, None));
+    }
+
+    #[test]
     fn addresses_can_be_connected_to() {
         let mut metadata = Metadata::default();
         metadata.apply(&answer(7, vec![]), 0);
