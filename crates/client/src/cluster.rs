@@ -68,7 +68,7 @@ struct State {
     opening: HashMap<String, Opening>,
     /// Metadata requests sent so far, answered or not.
     metadata_requests: u64,
-    /// Closes each connection of this cluster, whoever owns it.
+    /// Close the connections of this cluster, those of producers and consumers included.
     close: Vec<oneshot::Sender<()>>,
     /// Times that the bootstrap addresses were gone back to, and when that was last.
     rebootstraps: u64,
@@ -284,7 +284,7 @@ impl Cluster {
     ) -> Result<R::Response, Error> {
         let rebootstraps = self.shared.lock().rebootstraps;
         match connection.send(request).await {
-            // At an address that was forgotten meanwhile nothing is asked any more.
+            // The address may have been forgotten by a rebootstrap.
             Err(Error::Closed { api: None, .. } | Error::Idle { .. })
                 if self.shared.lock().rebootstraps == rebootstraps =>
             {
@@ -422,7 +422,7 @@ impl Cluster {
 }
 
 impl OpeningTerms {
-    /// Opens a connection. A broker that is not the one that is meant sends the whole cluster's clients away.
+    /// Opens a connection. If the broker is not the one that is named, the bootstrap addresses are asked next.
     async fn open(
         self,
         address: &str,
@@ -431,7 +431,7 @@ impl OpeningTerms {
     ) -> Result<RawConnection, Error> {
         let OpeningTerms { identity, close, rebootstraps } = self;
         let opened = RawConnection::open_to(address, options, identity.as_ref(), close).await;
-        // Where no broker was named, the code has no meaning that would help.
+        // At a bootstrap address, where no broker is named, the code is a failure like any other.
         if let Err(error) = &opened
             && error.is_rebootstrap()
             && let Some(NodeIdentity { cluster_id, node_id }) = &identity
@@ -518,8 +518,8 @@ impl Shared {
         }
     }
 
-    /// Forgets the brokers and closes all connections, once for all those to whom the same was answered: they know how
-    /// many `rebootstraps` there had been. The bootstrap addresses are asked next.
+    /// Forgets the brokers and closes all connections; the bootstrap addresses are asked next. Several connections may
+    /// be refused at the same time, so this does nothing if the count of `rebootstraps` has changed since.
     fn rebootstrap(&self, rebootstraps: u64) {
         let mut state = self.lock();
         if state.rebootstraps != rebootstraps {

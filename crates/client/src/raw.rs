@@ -58,7 +58,7 @@ impl RawConnection {
         RawConnection::open_to(addr, options, None, CloseSignal::Never).await
     }
 
-    /// As [`Self::open`], to a broker of which it is known who it is; `close` ends the connection.
+    /// As [`Self::open`]. The request names the broker by its `identity`, and `close` ends the connection.
     pub(crate) async fn open_to(
         addr: &str,
         options: &Options,

@@ -41,10 +41,10 @@ enum ReadStream {
     Tls(tokio::io::ReadHalf<TlsStream<TcpStream>>),
 }
 
-/// Tells the owner of a connection, whoever that is, that the connection is closed by this client.
+/// Closes a connection from outside of the task that owns it.
 #[derive(Debug)]
 pub(crate) enum CloseSignal {
-    /// Nothing closes the connection but its owner.
+    /// Only its owner closes the connection.
     Never,
     /// A message closes it; a sender that is dropped does not.
     When(oneshot::Receiver<()>),
