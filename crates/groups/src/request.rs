@@ -82,7 +82,8 @@ pub enum GroupRequest {
     DeleteGroups(Vec<String>),
     /// Commit offsets. Topics have both name and id set; what does not exist was taken out.
     OffsetCommit(OffsetCommitRequest),
-    /// Commit offsets in a transaction, which its coordinator has been asked about. What does not exist was taken out.
+    /// Commit offsets in a transaction. Its coordinator has verified it, the broker has filled in each topic's name and
+    /// id, and has taken out topics and partitions that do not exist.
     TxnOffsetCommit(TxnOffsetCommitRequest),
     /// End a producer's transaction in this shard's partition.
     CompleteTransaction(TransactionEnd),
@@ -438,6 +439,7 @@ pub fn txn_offset_commit_error(
         .iter()
         .map(|topic| TxnOffsetCommitResponseTopic {
             name: topic.name.clone(),
+            topic_id: topic.topic_id,
             partitions: topic
                 .partitions
                 .iter()

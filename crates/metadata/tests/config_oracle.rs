@@ -1,7 +1,7 @@
-//! The config registry against Kafka 4.3 itself: every name, type, default, bound, importance and
+//! The config registry against Kafka 4.4 itself: every name, type, default, bound, importance and
 //! synonym, and the verdict on some thousand values, files and changes.
 //!
-//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable the tests say that they are skipped.
 
 use crate::support;
@@ -100,7 +100,7 @@ fn every_config_is_as_in_kafka() {
         .iter()
         .flat_map(|(scope, registry)| kafkas_keys(registry).map(|key| facts(scope, key)))
         .collect();
-    assert_eq!(kafkas.len(), 417);
+    assert_eq!(kafkas.len(), 450);
     let mut wrong = Vec::new();
     for line in &kafkas {
         if !ours.contains(line) {
@@ -590,6 +590,18 @@ const FILES: &[&[(&str, &str)]] = &[
     &[("group.streams.num.standby.replicas", "3")],
     &[("group.streams.num.standby.replicas", "2")],
     &[("group.streams.assignment.interval.ms", "20000")],
+    &[("group.streams.min.task.offset.interval.ms", "60001")],
+    &[("group.streams.task.offset.interval.ms", "15000")],
+    &[("group.streams.task.offset.interval.ms", "14999")],
+    &[("group.streams.num.warmup.replicas", "20")],
+    &[("group.streams.num.warmup.replicas", "21")],
+    &[("group.streams.max.warmup.replicas", "1")],
+    &[("group.streams.rack.aware.assignment.tags", "zone,rack")],
+    &[("group.streams.rack.aware.assignment.tags", "zone, rack ,zone")],
+    &[("group.streams.rack.aware.assignment.tags", "")],
+    &[("log.remote.copy.lag.ms", "604800001"), ("log.remote.copy.lag.bytes", "5")],
+    &[("max.decompressed.message.bytes", "5")],
+    &[("sasl.oauthbearer.jwks.endpoint.url", "https://h/keys")],
     &[("broker.session.timeout.ms", "1")],
     &[("unknown.config", "x")],
     &[("min.insync.replicas", "2"), ("message.max.bytes", "5"), ("compression.type", "zstd")],

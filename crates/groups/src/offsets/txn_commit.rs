@@ -3,7 +3,6 @@
 //! Whose the transaction is, and that it is one, has been asked of its coordinator before; the log looks at the
 //! producer's epoch. Here it is about the member of the group on whose behalf the producer commits (KIP-447).
 
-use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::txn_offset_commit_request::TxnOffsetCommitRequestPartition;
 use thalweg_wire::messages::txn_offset_commit_response::{
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
@@ -18,6 +17,9 @@ use crate::hosted::is_hosted;
 use crate::request::txn_offset_commit_error;
 use crate::{GroupConfig, GroupRecord};
 
+/// First version (KIP-1319) in which a group that does not exist is called that, and a stale epoch, too.
+const FIRST_VERSION_WITH_GROUP_ERRORS: i16 = 6;
+
 /// Whether the request names no member: producers before KIP-447 cannot, and others need not. Every negative
 /// generation is none in a classic group, only -1 in a consumer group.
 fn names_no_member(request: &TxnOffsetCommitRequest, is_classic: bool) -> bool {
@@ -31,6 +33,7 @@ fn names_no_member(request: &TxnOffsetCommitRequest, is_classic: bool) -> bool {
 fn admit<'a>(
     group: CommitGroup<'a>,
     request: &TxnOffsetCommitRequest,
+    api_version: i16,
     config: &GroupConfig,
 ) -> Result<CommitCheck<'a>, ErrorCode> {
     match group {
@@ -39,6 +42,9 @@ fn admit<'a>(
         }
         CommitGroup::Consumer(group) => admit_to_consumer_group(group, request, config),
         CommitGroup::None if request.generation_id_or_member_epoch < 0 => Ok(CommitCheck::Any),
+        CommitGroup::None if api_version >= FIRST_VERSION_WITH_GROUP_ERRORS => {
+            Err(ErrorCode::GROUP_ID_NOT_FOUND)
+        }
         CommitGroup::None => Err(ErrorCode::ILLEGAL_GENERATION),
     }
 }
@@ -60,14 +66,15 @@ fn admit_to_consumer_group<'a>(
     )
 }
 
-/// What producers are told, who do not know of epochs of members.
-fn told(error: ErrorCode) -> ErrorCode {
+/// The error in a form that a producer of this version knows.
+fn for_version(error: ErrorCode, api_version: i16) -> ErrorCode {
     match error {
-        // The last one is the answer to a plain commit of a member that does not know yet what it owns: the
-        // transaction of one that goes on with what it has lost must be aborted instead.
-        ErrorCode::STALE_MEMBER_EPOCH | ErrorCode::REBALANCE_IN_PROGRESS => {
+        ErrorCode::STALE_MEMBER_EPOCH if api_version < FIRST_VERSION_WITH_GROUP_ERRORS => {
             ErrorCode::ILLEGAL_GENERATION
         }
+        // The answer to a plain commit of a member that does not know yet what it owns. A transaction over
+        // partitions that the member has lost must be aborted instead.
+        ErrorCode::REBALANCE_IN_PROGRESS => ErrorCode::ILLEGAL_GENERATION,
         other => other,
     }
 }
@@ -77,13 +84,13 @@ fn told(error: ErrorCode) -> ErrorCode {
 pub(crate) fn commit_transactional_offsets(
     group: CommitGroup<'_>,
     request: &TxnOffsetCommitRequest,
-    image: &MetadataImage,
+    api_version: i16,
     config: &GroupConfig,
     now_ms: i64,
     records: &mut Vec<GroupRecord>,
 ) -> TxnOffsetCommitResponse {
-    let refused = |error| txn_offset_commit_error(request, told(error));
-    let check = match admit(group, request, config) {
+    let refused = |error| txn_offset_commit_error(request, for_version(error, api_version));
+    let check = match admit(group, request, api_version, config) {
         Ok(check) => check,
         Err(error) => return refused(error),
     };
@@ -91,11 +98,7 @@ pub(crate) fn commit_transactional_offsets(
         metadata_is_too_large(partition.committed_metadata.as_deref(), config)
     };
     for topic in &request.topics {
-        // Requests name topics by their names alone.
-        let id = image.topics.by_name(&topic.name).map_or(Uuid::ZERO, |topic| topic.id);
-        if id.is_zero() && matches!(check, CommitCheck::AssignedBefore(..)) {
-            return refused(ErrorCode::ILLEGAL_GENERATION);
-        }
+        let id = topic.topic_id;
         for partition in topic.partitions.iter().filter(|partition| !is_too_large(partition)) {
             let index = partition.partition_index;
             let may = check.partition(id, index);
@@ -112,7 +115,7 @@ pub(crate) fn commit_transactional_offsets(
             let mut error_code = ErrorCode::OFFSET_METADATA_TOO_LARGE;
             if !is_too_large(partition) {
                 error_code = ErrorCode::NONE;
-                let value = Some(value_of(partition, now_ms));
+                let value = Some(value_of(topic.topic_id, partition, now_ms));
                 let (group, topic) = (&request.group_id, &topic.name);
                 records.push(GroupRecord::offset_commit(group, topic, partition_index, value));
             }
@@ -124,6 +127,7 @@ pub(crate) fn commit_transactional_offsets(
         }
         response.topics.push(TxnOffsetCommitResponseTopic {
             name: topic.name.clone(),
+            topic_id: topic.topic_id,
             partitions,
             ..Default::default()
         });
@@ -131,14 +135,18 @@ pub(crate) fn commit_transactional_offsets(
     response
 }
 
-/// Kafka has no topic's id in it, because the request has none. So these offsets go by the topic's name.
-fn value_of(partition: &TxnOffsetCommitRequestPartition, now_ms: i64) -> OffsetCommitValue {
+fn value_of(
+    topic_id: Uuid,
+    partition: &TxnOffsetCommitRequestPartition,
+    now_ms: i64,
+) -> OffsetCommitValue {
     OffsetCommitValue {
         offset: partition.committed_offset,
         leader_epoch: partition.committed_leader_epoch,
         metadata: partition.committed_metadata.clone().unwrap_or_default(),
         commit_timestamp: now_ms,
         expire_timestamp: -1,
+        topic_id,
         ..Default::default()
     }
 }

@@ -522,7 +522,7 @@ impl GroupShard {
                 Reply::AfterCommit(self.commit_offsets(context, request, now, out))
             }
             GroupRequest::TxnOffsetCommit(request) => {
-                Reply::AfterCommit(self.commit_transactional_offsets(request, now, out))
+                Reply::AfterCommit(self.commit_transactional_offsets(context, request, now, out))
             }
             GroupRequest::CompleteTransaction(end) => {
                 out.kind = AppendKind::Marker(*end);

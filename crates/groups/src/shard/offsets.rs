@@ -58,6 +58,7 @@ impl GroupShard {
     /// Offsets of a producer's transaction.
     pub(super) fn commit_transactional_offsets(
         &mut self,
+        context: &RequestContext,
         request: &TxnOffsetCommitRequest,
         now: Now,
         out: &mut Out,
@@ -66,7 +67,7 @@ impl GroupShard {
         let response = commit_transactional_offsets(
             group,
             request,
-            &self.image,
+            context.api_version,
             &self.config,
             now.wall_ms,
             &mut out.records,

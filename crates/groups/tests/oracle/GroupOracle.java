@@ -541,7 +541,7 @@ public class GroupOracle {
                 "commit topics=" + set(r.topics().stream().flatMap(t -> t.partitions().stream().map(p ->
                     t.name() + "/" + p.partitionIndex() + "/" + p.errorCode())).toList())));
             case "tcommit" -> answer(
-                service.commitTransactionalOffsets(context, TxnOracle.commit(op), BufferSupplier.NO_CACHING), TxnOracle::committed);
+                service.commitTransactionalOffsets(context, TxnOracle.commit(this, op), BufferSupplier.NO_CACHING), TxnOracle::committed);
             case "txnend" -> answer(TxnOracle.end(service, TP, op), error -> List.of("txnend err=" + error));
             // What the broker makes of an error is the group's error.
             case "fetch" -> answer(service.fetchOffsets(context, fetch(op), "1".equals(op.get("stable"))).exceptionally(e ->

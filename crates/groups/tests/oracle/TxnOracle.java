@@ -52,7 +52,7 @@ class TxnOracle {
         return " pid=" + batch.producerId() + " pe=" + batch.producerEpoch();
     }
 
-    static TxnOffsetCommitRequestData commit(Map<String, String> op) {
+    static TxnOffsetCommitRequestData commit(GroupOracle oracle, Map<String, String> op) {
         TxnOffsetCommitRequestData request = new TxnOffsetCommitRequestData()
             .setTransactionalId(op.getOrDefault("txn", "txn"))
             .setGroupId(op.get("g"))
@@ -65,6 +65,7 @@ class TxnOracle {
             String[] parts = offset.split(":", -1);
             request.topics().add(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestTopic()
                 .setName(parts[0])
+                .setTopicId(oracle.known(parts[0]))
                 .setPartitions(List.of(new TxnOffsetCommitRequestData.TxnOffsetCommitRequestPartition()
                     .setPartitionIndex(Integer.parseInt(parts[1]))
                     .setCommittedOffset(Long.parseLong(parts[2]))

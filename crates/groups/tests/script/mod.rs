@@ -486,7 +486,7 @@ fn request_of(op: &Op<'_>, line: &str, metadata_now: &consumer::Metadata) -> Gro
                 .collect(),
             ..Default::default()
         }),
-        "tcommit" => transactions::commit(op),
+        "tcommit" => transactions::commit(op, metadata_now),
         "txnend" => transactions::end(op),
         "fetch" => GroupRequest::OffsetFetch {
             group: OffsetFetchRequestGroup {

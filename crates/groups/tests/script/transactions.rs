@@ -7,6 +7,7 @@ use thalweg_wire::messages::txn_offset_commit_request::{
 };
 use thalweg_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 
+use super::consumer::Metadata;
 use super::random::Operations;
 use super::random::numbers::Random;
 use super::{Names, Op, World, set};
@@ -16,12 +17,13 @@ fn producer(op: &Op<'_>) -> Producer {
 }
 
 /// `tcommit g=g v=5 pid=7 pe=0 o=t1:0:12:text:3`, with `m`, `gen` and `i` of a member.
-pub fn commit(op: &Op<'_>) -> GroupRequest {
+pub fn commit(op: &Op<'_>, metadata: &Metadata) -> GroupRequest {
     let producer = producer(op);
     let topic = |offset: &str| {
         let parts: Vec<&str> = offset.split(':').collect();
         TxnOffsetCommitRequestTopic {
             name: parts[0].to_owned(),
+            topic_id: metadata.topic_id(parts[0]),
             partitions: vec![TxnOffsetCommitRequestPartition {
                 partition_index: parts[1].parse().expect("partition"),
                 committed_offset: parts[2].parse().expect("offset"),
@@ -147,7 +149,7 @@ impl<G> WithProducers<G> {
             offsets.push_str(",t2:1:5:x:3");
         }
         let pid = random.below(3);
-        let version = random.pick(&[0, 2, 3, 4, 5]);
+        let version = random.pick(&[0, 2, 3, 4, 5, 6]);
         let mut op = format!("tcommit g={group_id} v={version} pid={pid} pe=0 o={offsets}");
         // Somebody's who is in the group, mostly.
         let shard = world.shard();

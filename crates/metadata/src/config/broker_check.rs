@@ -95,6 +95,13 @@ fn check_groups(config: &BrokerConfig) -> Result<(), ConfigError> {
         })?;
     }
     at_most("group.streams.num.standby.replicas", "group.streams.max.standby.replicas")?;
+    at_most("group.streams.min.task.offset.interval.ms", "group.streams.task.offset.interval.ms")?;
+    at_most("group.streams.num.warmup.replicas", "group.streams.max.warmup.replicas")?;
+    let tags = "group.streams.rack.aware.assignment.tags";
+    let named = config.props().get(tags).map_or("", String::as_str);
+    require(!super::group::names_a_tag_twice(named), || {
+        format!("{tags} must not name a tag twice")
+    })?;
     let assignors = config.list("group.share.assignors");
     require(assignors.len() == 1, || "group.share.assignors must name exactly one".into())?;
     for setting in ["delivery.count.limit", "partition.max.record.locks", "record.lock.duration.ms"]

@@ -1,7 +1,7 @@
 //! What DescribeConfigs answers: every config with its value, where the value comes from, and the
 //! other places it could come from.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use thalweg_wire::secret;
 
@@ -116,16 +116,26 @@ pub fn group(
     names: Wanted<'_>,
 ) -> Result<Vec<Described>, ConfigError> {
     let mut out = Vec::new();
-    for name in listed(&GROUP, configs) {
+    let is_set_on_broker = |key: &ConfigKey| {
+        group_synonym(key.name).is_some_and(|synonym| broker.props().contains_key(synonym))
+    };
+    let internal = GROUP.keys().iter().filter(|key| key.internal && is_set_on_broker(key));
+    let mut all: BTreeSet<&str> = listed(&GROUP, configs).collect();
+    all.extend(internal.map(|key| key.name));
+    for name in all {
         if !wanted(names, name) {
             continue;
         }
         let key = GROUP.get(name);
         let mut described = shell(name, key, false, true);
-        if key.is_some() {
-            let value = super::group::value(broker, configs, name)?;
-            described.value = value.as_ref().map(Value::to_text);
-        }
+        described.value = match (key, configs.get(name)) {
+            // An internal config that the group sets is shown as it was set.
+            (Some(key), Some(text)) if key.internal => Some(text.clone()),
+            (Some(_), _) => {
+                super::group::value(broker, configs, name)?.as_ref().map(Value::to_text)
+            }
+            (None, _) => None,
+        };
         if configs.contains_key(name) {
             described.synonyms.push(Synonym {
                 name: name.to_owned(),
@@ -318,7 +328,7 @@ mod tests {
             .with_dynamic(props(&[("log.retention.ms", "77")]), props(&[]))
             .expect("a config");
         let all = topic(&config, &props(&[("segment.bytes", " 1048577 ")]), None).expect("configs");
-        assert_eq!(all.len(), 33);
+        assert_eq!(all.len(), 37);
         let segment = find(&all, "segment.bytes");
         assert_eq!(segment.value.as_deref(), Some("1048577"));
         assert_eq!(segment.source, ConfigSource::Topic);
@@ -401,12 +411,32 @@ mod tests {
         let config = BrokerConfig::new(props(&[]), Mode::Embedded).expect("a config");
         let all = group(&config, &props(&[("consumer.session.timeout.ms", "46000")]), None)
             .expect("configs");
-        assert_eq!(all.len(), 20);
+        assert_eq!(all.len(), 24);
         assert_eq!(find(&all, "consumer.session.timeout.ms").source, ConfigSource::Group);
         let reset = find(&all, "share.auto.offset.reset");
         assert_eq!((reset.value.as_deref(), reset.synonyms.len()), (Some("latest"), 1));
+        let assignor = find(&all, "streams.assignor.name");
+        assert_eq!(assignor.value.as_deref(), Some("sticky"));
+        assert_eq!(assignor.synonyms[0].name, "group.streams.assignors");
         let all = client_metrics(&props(&[("metrics", "*")]), None).expect("configs");
         assert_eq!(find(&all, "metrics").source, ConfigSource::ClientMetrics);
         assert_eq!(find(&all, "interval.ms").value.as_deref(), Some("300000"));
+    }
+
+    /// Internal configs of a group are listed where the group or the broker sets them (Kafka 4.4).
+    #[test]
+    fn internal_group_config_is_listed_only_where_set() {
+        const WARMUPS: &str = "streams.num.warmup.replicas";
+        let shown = |of_broker: &[(&str, &str)], of_group: &[(&str, &str)]| {
+            let config = BrokerConfig::new(props(of_broker), Mode::Embedded).expect("a config");
+            let all = group(&config, &props(of_group), None).expect("configs");
+            let described = all.into_iter().find(|described| described.name == WARMUPS)?;
+            Some((described.value.expect("a value"), described.source))
+        };
+        assert_eq!(shown(&[], &[]), None);
+        let of_group = shown(&[], &[(WARMUPS, " 3")]);
+        assert_eq!(of_group, Some((" 3".into(), ConfigSource::Group)));
+        let of_broker = shown(&[("group.streams.num.warmup.replicas", "04")], &[]);
+        assert_eq!(of_broker, Some(("4".into(), ConfigSource::StaticBroker)));
     }
 }

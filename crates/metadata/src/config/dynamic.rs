@@ -8,6 +8,7 @@ use super::listeners::{self, Endpoint};
 use super::properties::Properties;
 use super::synonyms::listener_config;
 use super::table::{BROKER, ConfigKey, Update, broker_key};
+use super::topic::copy_lag_within_retention;
 use super::value::Value;
 use crate::ApiError;
 
@@ -290,16 +291,18 @@ fn check_change(current: &BrokerConfig, next: &BrokerConfig) -> Result<(), Confi
             ));
         }
     }
-    for (local_name, limit_name, limit, unlimited) in [
+    for (local_name, limit_name, lag_name, limit, unlimited) in [
         (
             "log.local.retention.ms",
             "log.retention.ms",
+            "log.remote.copy.lag.ms",
             next.log_retention_ms(),
             next.log_retention_ms() == -1,
         ),
         (
             "log.local.retention.bytes",
             "log.retention.bytes",
+            "log.remote.copy.lag.bytes",
             next.long("log.retention.bytes"),
             next.long("log.retention.bytes") <= -1,
         ),
@@ -312,6 +315,7 @@ fn check_change(current: &BrokerConfig, next: &BrokerConfig) -> Result<(), Confi
                 format!("must not exceed {limit_name}={limit}"),
             ));
         }
+        copy_lag_within_retention(lag_name, next.long(lag_name), local_name, local, limit)?;
     }
     check_listener_change(current, next)
 }
@@ -391,6 +395,7 @@ mod tests {
             ("ssl.keystore.location", "/a"),
             ("log.cleaner.threads", "0"),
             ("log.local.retention.ms", "604800001"),
+            ("log.remote.copy.lag.ms", "604800001"),
             ("leader.replication.throttled.rate", "-1"),
             ("listeners", "OTHER://:9092"),
             ("listeners", "PLAINTEXT://:9093"),

@@ -17,7 +17,7 @@ pub enum ConfigError {
         /// What is wrong with it.
         reason: String,
     },
-    /// Kafka 4.3 has no such config.
+    /// Kafka 4.4 has no such config.
     #[error("unknown {scope} config {name}")]
     UnknownName {
         /// The kind of resource: topic, broker, group, client metrics.

@@ -1,11 +1,13 @@
 //! A group's configuration, and the broker's bounds on it.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::broker::BrokerConfig;
 use super::error::ConfigError;
 use super::properties::Properties;
 use super::synonyms::group_synonym;
 use super::table::GROUP;
-use super::value::Value;
+use super::value::{Value, java_trim, split_list};
 
 /// The value a group runs under: its own, or the broker's default.
 pub fn value(
@@ -16,6 +18,9 @@ pub fn value(
     let key = GROUP.require(name)?;
     match configs.get(name) {
         Some(text) => key.parse(text).map(Some),
+        None if name == STREAMS_ASSIGNOR => {
+            Ok(streams_assignors(broker).next().map(|name| Value::String(name.to_owned())))
+        }
         None => Ok(group_synonym(name)
             .and_then(|synonym| broker.value(synonym))
             .or_else(|| key.default_value())
@@ -43,72 +48,113 @@ pub fn own_within_bounds(
     }
 }
 
-/// Checks what a group is to be configured with: names, values, and the broker's bounds.
+/// Checks what a group is to be configured with: names, values, and the broker's bounds on the values that are set.
 pub fn validate(broker: &BrokerConfig, configs: &Properties) -> Result<(), ConfigError> {
     for name in configs.keys() {
         GROUP.require(name)?;
     }
+    if configs.get(TAGS).is_some_and(|tags| names_a_tag_twice(tags)) {
+        return Err(ConfigError::conflict(format!("{TAGS} must not contain duplicate tag keys.")));
+    }
+    let mut set = BTreeMap::new();
     for key in GROUP.keys() {
         if let Some(text) = configs.get(key.name) {
-            key.parse(text)?;
+            set.insert(key.name, key.parse(text)?);
         }
     }
-    let int = |name: &str| -> Result<i32, ConfigError> {
-        match value(broker, configs, name)? {
-            Some(Value::Int(value)) => Ok(value),
-            _ => Err(ConfigError::conflict(format!("group config {name} is not a number"))),
-        }
+    let int = |name: &str| match set.get(name) {
+        Some(Value::Int(value)) => Some(*value),
+        _ => None,
     };
-    for kind in ["consumer", "share", "streams"] {
-        for setting in ["heartbeat.interval.ms", "session.timeout.ms"] {
-            within(broker, kind, setting, int(&format!("{kind}.{setting}"))?)?;
-        }
-        // The default may change under the group's feet, so only a value of its own is bound.
-        let interval = format!("{kind}.assignment.interval.ms");
-        if configs.contains_key(&interval) {
-            within(broker, kind, "assignment.interval.ms", int(&interval)?)?;
+    for (kind, setting) in BOUNDED {
+        let name = format!("{kind}.{setting}");
+        let min = broker.int(&format!("group.{kind}.min.{setting}"));
+        let max = broker.int(&format!("group.{kind}.max.{setting}"));
+        if int(&name).is_some_and(|value| value < min || value > max) {
+            return Err(ConfigError::conflict(format!(
+                "{name} must be in the range {min} to {max} inclusive."
+            )));
         }
     }
-    for setting in ["record.lock.duration.ms", "delivery.count.limit", "partition.max.record.locks"]
-    {
-        within(broker, "share", setting, int(&format!("share.{setting}"))?)?;
+    for (name, bound) in [
+        ("streams.num.standby.replicas", "group.streams.max.standby.replicas"),
+        ("streams.num.warmup.replicas", "group.streams.max.warmup.replicas"),
+    ] {
+        let max = broker.int(bound);
+        if int(name).is_some_and(|value| value > max) {
+            return Err(ConfigError::conflict(format!(
+                "{name} must be less than or equal to {max}"
+            )));
+        }
     }
-    let standbys = int("streams.num.standby.replicas")?;
-    let max = broker.int("group.streams.max.standby.replicas");
-    if standbys > max {
+    let min = broker.int("group.streams.min.task.offset.interval.ms");
+    if int("streams.task.offset.interval.ms").is_some_and(|value| value < min) {
         return Err(ConfigError::conflict(format!(
-            "streams.num.standby.replicas={standbys} must be at most \
-             group.streams.max.standby.replicas={max}"
+            "streams.task.offset.interval.ms must be greater than or equal to {min}"
+        )));
+    }
+    if let Some(Value::String(assignor)) = set.get(STREAMS_ASSIGNOR)
+        && !streams_assignors(broker).any(|name| name == assignor)
+    {
+        let names: Vec<&str> = streams_assignors(broker).collect();
+        return Err(ConfigError::conflict(format!(
+            "{STREAMS_ASSIGNOR}={assignor} is none of the broker's assignors: {}",
+            names.join(", ")
         )));
     }
     for kind in ["consumer", "share", "streams"] {
-        let session = int(&format!("{kind}.session.timeout.ms"))?;
-        let heartbeat = int(&format!("{kind}.heartbeat.interval.ms"))?;
-        if session <= heartbeat {
+        let (session, heartbeat) =
+            (format!("{kind}.session.timeout.ms"), format!("{kind}.heartbeat.interval.ms"));
+        let effective =
+            |name: &str| int(name).unwrap_or_else(|| broker.int(&format!("group.{name}")));
+        let is_set = int(&session).is_some() || int(&heartbeat).is_some();
+        if is_set && effective(&session) <= effective(&heartbeat) {
             return Err(ConfigError::conflict(format!(
-                "{kind}.session.timeout.ms={session} must be greater than \
-                 {kind}.heartbeat.interval.ms={heartbeat}"
+                "{session} must be greater than {heartbeat}"
             )));
         }
+    }
+    if let Some(Value::String(topic)) = set.get(DEAD_LETTER_TOPIC)
+        && topic.starts_with("__")
+    {
+        return Err(ConfigError::conflict(format!("{DEAD_LETTER_TOPIC} must not start with __")));
     }
     Ok(())
 }
 
-fn within(broker: &BrokerConfig, kind: &str, setting: &str, value: i32) -> Result<(), ConfigError> {
-    let (min_name, max_name) =
-        (format!("group.{kind}.min.{setting}"), format!("group.{kind}.max.{setting}"));
-    let (min, max) = (broker.int(&min_name), broker.int(&max_name));
-    if value < min {
-        return Err(ConfigError::conflict(format!(
-            "{kind}.{setting}={value} must be at least {min_name}={min}"
-        )));
-    }
-    if value > max {
-        return Err(ConfigError::conflict(format!(
-            "{kind}.{setting}={value} must be at most {max_name}={max}"
-        )));
-    }
-    Ok(())
+const DEAD_LETTER_TOPIC: &str = "errors.deadletterqueue.topic.name";
+const STREAMS_ASSIGNOR: &str = "streams.assignor.name";
+const TAGS: &str = "streams.rack.aware.assignment.tags";
+
+/// Group configs that a broker bounds by `group.<kind>.min.<setting>` and `group.<kind>.max.<setting>`, in the order in
+/// which Kafka checks them.
+const BOUNDED: [(&str, &str); 12] = [
+    ("consumer", "heartbeat.interval.ms"),
+    ("consumer", "session.timeout.ms"),
+    ("consumer", "assignment.interval.ms"),
+    ("share", "heartbeat.interval.ms"),
+    ("share", "session.timeout.ms"),
+    ("share", "record.lock.duration.ms"),
+    ("share", "delivery.count.limit"),
+    ("share", "partition.max.record.locks"),
+    ("share", "assignment.interval.ms"),
+    ("streams", "heartbeat.interval.ms"),
+    ("streams", "session.timeout.ms"),
+    ("streams", "assignment.interval.ms"),
+];
+
+/// Names of the broker's assignors for streams groups; the first is the default.
+fn streams_assignors(broker: &BrokerConfig) -> impl Iterator<Item = &str> {
+    const STICKY_CLASS: &str =
+        "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor";
+    let written = broker.list("group.streams.assignors").iter();
+    written.map(|name| if name == STICKY_CLASS { "sticky" } else { name.as_str() })
+}
+
+/// Whether a list of tags, as it is written, names one of them twice. The parsed list does not tell: it has each once.
+pub(super) fn names_a_tag_twice(text: &str) -> bool {
+    let mut seen = BTreeSet::new();
+    split_list(java_trim(text)).into_iter().any(|tag| !seen.insert(tag))
 }
 
 #[cfg(test)]
@@ -134,9 +180,27 @@ mod tests {
             ("share.record.lock.duration.ms", "60001"),
             ("streams.num.standby.replicas", "3"),
             ("share.auto.offset.reset", "none"),
+            ("streams.num.warmup.replicas", "21"),
+            ("streams.task.offset.interval.ms", "14999"),
+            ("streams.assignor.name", "mock"),
+            ("streams.rack.aware.assignment.tags", "zone, rack,zone"),
+            ("errors.deadletterqueue.topic.name", "__letters"),
             ("unknown", "1"),
         ] {
             assert!(check(&[bad]).is_err(), "{bad:?}");
         }
+        for fine in [
+            ("streams.num.warmup.replicas", "20"),
+            ("streams.assignor.name", "sticky"),
+            ("streams.rack.aware.assignment.tags", "zone, rack"),
+            ("errors.deadletterqueue.topic.name", "_letters"),
+        ] {
+            assert_eq!(check(&[fine]), Ok(()), "{fine:?}");
+        }
+        let message = check(&[("consumer.session.timeout.ms", "44999")]).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            "consumer.session.timeout.ms must be in the range 45000 to 60000 inclusive."
+        );
     }
 }

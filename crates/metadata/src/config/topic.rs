@@ -70,6 +70,8 @@ pub struct TopicConfig {
     pub index_interval_bytes: i32,
     /// `max.compaction.lag.ms`.
     pub max_compaction_lag_ms: i64,
+    /// `max.decompressed.message.bytes`.
+    pub max_decompressed_message_bytes: i32,
     /// `max.message.bytes`.
     pub max_message_bytes: i32,
     /// `message.timestamp.after.max.ms`.
@@ -148,6 +150,7 @@ impl TopicConfig {
             flush_ms: read.long("flush.ms"),
             index_interval_bytes: read.int("index.interval.bytes"),
             max_compaction_lag_ms: read.long("max.compaction.lag.ms"),
+            max_decompressed_message_bytes: read.int("max.decompressed.message.bytes"),
             max_message_bytes: read.int("max.message.bytes"),
             timestamp_after_max_ms: read.long("message.timestamp.after.max.ms"),
             timestamp_before_max_ms: read.long("message.timestamp.before.max.ms"),
@@ -339,9 +342,14 @@ fn validate_remote(
             policy.join(",")
         )));
     }
-    for (name, local_name, limit) in [
-        ("retention.bytes", "local.retention.bytes", config.retention_bytes),
-        ("retention.ms", "local.retention.ms", config.retention_ms),
+    for (name, local_name, lag_name, limit) in [
+        (
+            "retention.bytes",
+            "local.retention.bytes",
+            "remote.copy.lag.bytes",
+            config.retention_bytes,
+        ),
+        ("retention.ms", "local.retention.ms", "remote.copy.lag.ms", config.retention_ms),
     ] {
         let local = read.long(local_name);
         let unlimited = if name == "retention.ms" { limit == -1 } else { limit < 0 };
@@ -350,11 +358,29 @@ fn validate_remote(
                 "{local_name}={local} must not exceed {name}={limit}"
             )));
         }
+        copy_lag_within_retention(lag_name, read.long(lag_name), local_name, local, limit)?;
         if read.boolean("remote.log.copy.disable") && local != -2 && local != limit {
             return Err(ConfigError::conflict(format!(
                 "remote.log.copy.disable=true needs {local_name}={local} to equal {name}={limit}"
             )));
         }
+    }
+    Ok(())
+}
+
+/// A segment that waits to be copied must not be due for deletion before (KIP-1241). `limit` is the retention that a
+/// `local` of -2 stands for; a negative one is no limit.
+pub(super) fn copy_lag_within_retention(
+    lag_name: &str,
+    lag: i64,
+    local_name: &str,
+    local: i64,
+    limit: i64,
+) -> Result<(), ConfigError> {
+    let effective = if local == -2 { limit } else { local };
+    if lag > 0 && effective >= 0 && lag > effective {
+        let reason = format!("must not exceed {local_name}, which is {effective}");
+        return Err(ConfigError::invalid(lag_name, lag, reason));
     }
     Ok(())
 }

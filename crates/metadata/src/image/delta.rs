@@ -676,11 +676,11 @@ mod tests {
             (
                 FeatureLevelRecord {
                     name: METADATA_VERSION.into(),
-                    feature_level: 31,
+                    feature_level: 34,
                     ..Default::default()
                 }
                 .into(),
-                "metadata.version 31",
+                "metadata.version 34",
             ),
         ];
         for (record, expected) in refused {
