@@ -17,12 +17,14 @@ impl RecordScan for Scan {
     fn scan(
         &self,
         batch: BatchView<'_>,
+        max_record_bytes: i32,
         visit: &mut dyn FnMut(i64, i64) -> bool,
     ) -> Result<(), String> {
         let mut scratch = workspace::validation();
         let decompressor = &mut scratch.decompressor;
-        let mut reader = RecordReader::new(&batch, decompressor, MAX_DECOMPRESSED)
-            .map_err(|error| error.to_string())?;
+        let mut reader =
+            RecordReader::bounded(&batch, decompressor, MAX_DECOMPRESSED, max_record_bytes)
+                .map_err(|error| error.to_string())?;
         while let Some(record) =
             reader.next(&batch, decompressor).map_err(|error| error.to_string())?
         {

@@ -48,6 +48,7 @@ pub(crate) fn of(config: &TopicConfig) -> TopicSettings {
             timestamp_before_max_ms: config.timestamp_before_max_ms,
             timestamp_after_max_ms: config.timestamp_after_max_ms,
             max_message_bytes: config.max_message_bytes,
+            max_decompressed_message_bytes: config.max_decompressed_message_bytes,
             ..ValidationConfig::default()
         },
         log: LogConfig {
@@ -61,6 +62,7 @@ pub(crate) fn of(config: &TopicConfig) -> TopicSettings {
             retention_bytes: config.retention_bytes,
             retention_ms: config.retention_ms,
             max_message_bytes: unsigned(config.max_message_bytes),
+            max_decompressed_message_bytes: config.max_decompressed_message_bytes,
             file_delete_delay_ms: config.file_delete_delay_ms,
             preallocate: config.preallocate,
             delete: config.delete,

@@ -4,6 +4,8 @@
 //! defaults. A log takes a new one at any time ([`crate::Log::update_config`]); what it says about
 //! a segment's indexes and jitter holds for segments made afterwards.
 
+use thalweg_records::record::MAX_DECOMPRESSED_RECORD_BYTES;
+
 /// Configs of one topic, Kafka's names with underscores.
 #[derive(Clone, PartialEq, Debug)]
 pub struct LogConfig {
@@ -27,6 +29,9 @@ pub struct LogConfig {
     pub retention_ms: i64,
     /// `max.message.bytes`: the largest batch that a leader takes.
     pub max_message_bytes: u32,
+    /// `max.decompressed.message.bytes`: the largest record of a compressed batch, when it is decompressed, that compaction
+    /// and look-ups by timestamp read.
+    pub max_decompressed_message_bytes: i32,
     /// `file.delete.delay.ms`: deleted files stay, renamed, for so long.
     pub file_delete_delay_ms: i64,
     /// `preallocate`: segments get their full length when they are made.
@@ -61,6 +66,7 @@ impl Default for LogConfig {
             retention_bytes: -1,
             retention_ms: WEEK_MS,
             max_message_bytes: (1 << 20) + 12,
+            max_decompressed_message_bytes: MAX_DECOMPRESSED_RECORD_BYTES,
             file_delete_delay_ms: 60_000,
             preallocate: false,
             delete: true,

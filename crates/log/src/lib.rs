@@ -1,7 +1,7 @@
 //! A partition's log on disk in Kafka's own format, and all logs of a node.
 //!
 //! [`LogManager`] takes the log directories into use and hands out [`Log`]s, one per partition.
-//! Everything on disk is as Kafka 4.3 has it, to the byte: Kafka's tools open every file, and a
+//! Everything on disk is as Kafka 4.4 has it, to the byte: Kafka's tools open every file, and a
 //! directory may go from Java to Thalweg and back.
 //!
 //! Invariants:

@@ -1,7 +1,7 @@
 //! What a partition remembers of its producers: idempotence, open transactions, the last stable
 //! offset.
 //!
-//! The rules are those of Kafka 4.3. An append is first analyzed ([`ProducerState::analyze`] on
+//! The rules are those of Kafka 4.4. An append is first analyzed ([`ProducerState::analyze`] on
 //! every batch, into [`Updates`]), and applied as a whole when all of it is in order; nothing
 //! changes otherwise. After warm-up neither step allocates, except when a transaction begins or
 //! ends.

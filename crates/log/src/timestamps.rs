@@ -16,10 +16,11 @@ use crate::walk::{BatchHead, Wait, Walk, WalkError};
 pub trait RecordScan {
     /// Calls `visit` with every record's offset and timestamp, in order, until it says `false`.
     /// For a batch under LogAppendTime the timestamp is the batch's. Says what is wrong with a
-    /// batch that cannot be read.
+    /// batch that cannot be read, such as a compressed one with a record above `max_record_bytes`.
     fn scan(
         &self,
         batch: BatchView<'_>,
+        max_record_bytes: i32,
         visit: &mut dyn FnMut(i64, i64) -> bool,
     ) -> Result<(), String>;
 }
@@ -225,7 +226,8 @@ impl Log {
             reason,
         };
         let batch = BatchView::parse(&bytes).map_err(|error| corrupt(error.to_string()))?;
-        records.scan(batch, visit).map_err(corrupt)
+        let max_record_bytes = self.config().max_decompressed_message_bytes;
+        records.scan(batch, max_record_bytes, visit).map_err(corrupt)
     }
 }
 

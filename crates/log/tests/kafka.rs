@@ -35,11 +35,13 @@ impl RecordScan for Records {
     fn scan(
         &self,
         batch: BatchView<'_>,
+        max_record_bytes: i32,
         visit: &mut dyn FnMut(i64, i64) -> bool,
     ) -> Result<(), String> {
         let mut decompressor = Decompressor::new();
-        let mut reader = RecordReader::new(&batch, &mut decompressor, 1 << 20)
-            .map_err(|error| error.to_string())?;
+        let mut reader =
+            RecordReader::bounded(&batch, &mut decompressor, 1 << 20, max_record_bytes)
+                .map_err(|error| error.to_string())?;
         while let Some(record) =
             reader.next(&batch, &mut decompressor).map_err(|error| error.to_string())?
         {

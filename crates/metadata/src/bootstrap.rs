@@ -1,13 +1,14 @@
-//! What an empty directory is formatted with: the files that Kafka's `StorageTool format
-//! --standalone` writes, so that Java can take the directory over, and the first records that a new
-//! controller appends.
+//! What an empty directory is formatted with: the files that `StorageTool format --standalone` of
+//! Kafka 4.3 writes, so that Java can take the directory over, and the first records that a new
+//! controller appends. Kafka 4.4 reads them, too; it writes the records of the first file into the second one, where
+//! Kafka 4.3 does not look for them.
 //!
 //! | file | content |
 //! |---|---|
 //! | `bootstrap.checkpoint`, in every log directory | [`bootstrap_checkpoint`] |
 //! | `__cluster_metadata-0/00000000000000000000-0000000000.checkpoint` | [`quorum_checkpoint`] |
 //!
-//! Features begin at the levels of Kafka 4.3, also those that are not served yet: a directory that
+//! Features begin at the levels of Kafka 4.4, also those that are not served yet: a directory that
 //! comes from Java or goes there has them too.
 
 use bytes::Bytes;
@@ -161,7 +162,7 @@ impl SoleVoter {
             ..leader_change_message::Voter::default()
         };
         ControlRecord::LeaderChange(LeaderChangeMessage {
-            // Directory ids came with version 1, which Kafka 4.3 does not write yet.
+            // Directory ids came with version 1, which Kafka 4.4 does not write yet.
             version: 0,
             leader_id: self.node_id,
             voters: vec![voter.clone()],

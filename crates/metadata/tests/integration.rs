@@ -10,3 +10,4 @@ mod lifecycle;
 mod offline_directories;
 mod refused;
 mod support;
+mod unregister_controller;

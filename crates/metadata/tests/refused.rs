@@ -126,7 +126,8 @@ fn other_requests_are_refused_as_a_whole() {
         refused(&ControllerRegistrationRequest::default()).error_code,
         refused(&BrokerHeartbeatRequest::default()).error_code,
         refused(&UnregisterBrokerRequest::default()).error_code,
+        refused(&UnregisterControllerRequest::default()).error_code,
         refused(&AlterPartitionRequest::default()).error_code,
     ];
-    assert_eq!(codes, [CODE; 11]);
+    assert_eq!(codes, [CODE; 12]);
 }

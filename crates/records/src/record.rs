@@ -31,6 +31,27 @@ pub enum RecordFault {
     /// Bytes are left behind the last record.
     #[error("bytes are left behind the last record")]
     Trailing,
+    /// A record of a compressed batch is larger than `max.decompressed.message.bytes`.
+    #[error("a record's size of {size} bytes is larger than max.decompressed.message.bytes, {max}")]
+    TooLarge {
+        /// Bytes of the record without its length field.
+        size: i32,
+        /// `max.decompressed.message.bytes`.
+        max: i32,
+    },
+}
+
+/// Default and largest value of `max.decompressed.message.bytes`.
+pub const MAX_DECOMPRESSED_RECORD_BYTES: i32 = i32::MAX - 8;
+
+/// Checks the length field of a record that comes out of a codec, as Kafka 4.4 does before it reads the rest.
+#[inline]
+pub(crate) fn check_size(size: i32, max: i32) -> Result<usize, RecordFault> {
+    match usize::try_from(size) {
+        Ok(_) if size > max => Err(RecordFault::TooLarge { size, max }),
+        Ok(size) => Ok(size),
+        Err(_) => Err(RecordFault::Structure("length is negative")),
+    }
 }
 
 /// Why the records of a compressed batch cannot be read.
@@ -332,6 +353,8 @@ pub struct RecordReader {
     left: i64,
     /// Bytes of the record handed out last.
     taken: usize,
+    /// Largest record, its length field not included.
+    max_record_bytes: i32,
 }
 
 impl RecordReader {
@@ -342,6 +365,17 @@ impl RecordReader {
         decompressor: &mut Decompressor,
         limit: u64,
     ) -> Result<RecordReader, ReadError> {
+        RecordReader::bounded(batch, decompressor, limit, MAX_DECOMPRESSED_RECORD_BYTES)
+    }
+
+    /// As [`Self::new`]; a record of a compressed batch may have at most `max_record_bytes`
+    /// (`max.decompressed.message.bytes`). Records of other batches have the batch's own bound.
+    pub fn bounded(
+        batch: &BatchView<'_>,
+        decompressor: &mut Decompressor,
+        limit: u64,
+        max_record_bytes: i32,
+    ) -> Result<RecordReader, ReadError> {
         let context = RecordContext::of(batch);
         // As Kafka does, a batch without records is not opened at all.
         if context.count != 0 {
@@ -350,7 +384,9 @@ impl RecordReader {
                 return Err(RecordFault::NegativeCount(context.count).into());
             }
         }
-        Ok(RecordReader { context, left: i64::from(context.count), taken: 0 })
+        let is_compressed = batch.compression() != Some(Compression::None);
+        let max_record_bytes = if is_compressed { max_record_bytes } else { i32::MAX };
+        Ok(RecordReader { context, left: i64::from(context.count), taken: 0, max_record_bytes })
     }
 
     /// The next record; `None` after the last, once it is known that nothing follows it.
@@ -374,8 +410,7 @@ impl RecordReader {
             let bytes = decompressor.available();
             match read_length(bytes) {
                 Ok((len, at)) => {
-                    let len = usize::try_from(len)
-                        .map_err(|_| RecordFault::Structure("length is negative"))?;
+                    let len = check_size(len, self.max_record_bytes)?;
                     if bytes.len() - at >= len {
                         break at + len;
                     }

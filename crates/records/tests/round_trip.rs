@@ -10,6 +10,7 @@ use thalweg_records::validate::{
     ValidationConfig, analyze, validate,
 };
 use thalweg_records::{Compression, TimestampType};
+use thalweg_wire::ErrorCode;
 
 const CODECS: [Compression; 5] = [
     Compression::None,
@@ -308,5 +309,41 @@ fn every_level_reads_back() {
         (Compression::Zstd, -131_073),
     ] {
         assert!(CompressionSpec::with_level(codec, level).is_err(), "{codec:?} {level}");
+    }
+}
+
+/// `max.decompressed.message.bytes` bounds the records of compressed batches, whether they are stored as they came or
+/// compressed anew, and no others.
+#[test]
+fn compressed_record_above_the_bound_is_refused() {
+    let of_size = |value: usize| Plain {
+        timestamp: NOW,
+        key: None,
+        value: Some(vec![7; value]),
+        headers: Vec::new(),
+    };
+    // 7 bytes of the larger record are not its value; its length field does not count.
+    let (records, size) = ([of_size(10), of_size(5_000)], 5_007);
+    let targets = [BrokerCompression::Producer, BrokerCompression::Fixed(CompressionSpec::NONE)];
+    for codec in CODECS {
+        for compression in targets {
+            let judge = |max_decompressed_message_bytes: i32| {
+                let config = ValidationConfig {
+                    compression,
+                    max_decompressed_message_bytes,
+                    ..ValidationConfig::default()
+                };
+                let mut bytes = build(&records, CompressionSpec::new(codec));
+                validate(&mut bytes, &mut Scratch::new(), &config, CLIENT, NOW)
+                    .map(drop)
+                    .map_err(|failure| (failure.error_code(), failure.record_errors.len()))
+            };
+            assert_eq!(judge(size), Ok(()), "{codec:?}");
+            let above = judge(size - 1);
+            match codec {
+                Compression::None => assert_eq!(above, Ok(())),
+                _ => assert_eq!(above, Err((ErrorCode::INVALID_RECORD, 0)), "{codec:?}"),
+            }
+        }
     }
 }

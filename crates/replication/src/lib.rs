@@ -13,7 +13,7 @@
 //! * [`Brokers`]: what has to be known of other brokers, which a
 //!   [`MetadataImage`](thalweg_metadata::image::MetadataImage) says.
 //!
-//! Kafka 4.3's own `kafka.cluster.Partition` is the oracle: the tests take both through the same events and
+//! Kafka 4.4's own `kafka.cluster.Partition` is the oracle: the tests take both through the same events and
 //! compare every state (`tests/partition_oracle.rs`).
 //!
 //! Whoever drives a `Replica` has it behind a lock, passes what is so now ([`Context`]) to every event, and carries

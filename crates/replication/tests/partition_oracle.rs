@@ -1,7 +1,7 @@
 //! Kafka's own `kafka.cluster.Partition` and [`Replica`] are taken through the same events, and every state is
 //! compared. Kafka's has a log of its own; what it does with it is done here to three numbers.
 //!
-//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars.
+//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.4.0's jars.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;

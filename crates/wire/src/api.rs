@@ -1,4 +1,4 @@
-//! API numbers and what Kafka 4.3 knows of each.
+//! API numbers and what Kafka 4.4 knows of each.
 
 use std::fmt;
 
@@ -30,12 +30,12 @@ pub struct ApiInfo {
 }
 
 impl ApiKey {
-    /// Its row in the table; `None` for numbers Kafka 4.3 does not serve.
+    /// Its row in the table; `None` for numbers Kafka 4.4 does not serve.
     pub fn info(self) -> Option<&'static ApiInfo> {
         APIS.binary_search_by_key(&self, |info| info.key).ok().map(|i| &APIS[i])
     }
 
-    /// Kafka's name; `None` for numbers Kafka 4.3 does not serve.
+    /// Kafka's name; `None` for numbers Kafka 4.4 does not serve.
     pub fn name(self) -> Option<&'static str> {
         self.info().map(|info| info.name)
     }

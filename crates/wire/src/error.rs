@@ -25,6 +25,14 @@ pub enum DecodeError {
         /// Bytes that were left.
         have: usize,
     },
+    /// More elements or tagged fields than one message may have.
+    #[error("{count} elements claimed where at most {max} are read")]
+    AboveLimit {
+        /// Elements claimed.
+        count: usize,
+        /// Elements that are read.
+        max: usize,
+    },
     /// The decoded form would take more memory than the reader may use.
     #[error("decoded form exceeds the memory allowed for {0} bytes of input")]
     OverBudget(usize),

@@ -31,7 +31,7 @@ macro_rules! codes {
                 }
             }
 
-            /// Every code Kafka 4.3 defines.
+            /// Every code Kafka 4.4 defines.
             pub const ALL: &'static [ErrorCode] = &[$(ErrorCode($code),)*];
         }
     };

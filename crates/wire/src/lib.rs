@@ -1,4 +1,4 @@
-//! Kafka's wire protocol: primitives, error codes, and every message and record of Kafka 4.3.
+//! Kafka's wire protocol: primitives, error codes, and every message and record of Kafka 4.4.
 //!
 //! Pure: no I/O, no clock, no randomness. Messages are generated from the fact files in `schemas/`
 //! in up to three forms: owned structs ([`messages`]), views that read in place (`...View`), and

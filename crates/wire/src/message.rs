@@ -11,9 +11,9 @@ use crate::writer::Writer;
 pub trait Message: Sized + Default + Clone + fmt::Debug + PartialEq {
     /// Kafka's name.
     const NAME: &'static str;
-    /// First version Kafka 4.3 knows.
+    /// First version Kafka 4.4 knows.
     const MIN_VERSION: i16;
-    /// Last version Kafka 4.3 knows.
+    /// Last version Kafka 4.4 knows.
     const MAX_VERSION: i16;
     /// First version in the compact form with tagged fields; `i16::MAX` when there is none.
     const FLEXIBLE_FROM: i16;

@@ -23,6 +23,11 @@ const ALLOWANCE_PER_BYTE: usize = 64;
 /// Upper bound of the allowance, unless the input alone is larger than a quarter of it.
 const ALLOWANCE_MAX: usize = 512 << 20;
 
+/// Most elements of one array, as in the classes of Kafka 4.4.
+const ARRAY_ELEMENTS_MAX: usize = 1_000_000;
+/// Most fields of one tagged section, as in the classes of Kafka 4.4.
+const TAGGED_FIELDS_MAX: usize = 10_000;
+
 /// A cursor over bytes that were received.
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
@@ -266,6 +271,9 @@ impl<'a> Reader<'a> {
             Some(count) if count > self.buf.len() => {
                 Err(DecodeError::TooManyElements { count, have: self.buf.len() })
             }
+            Some(count) if count > ARRAY_ELEMENTS_MAX => {
+                Err(DecodeError::AboveLimit { count, max: ARRAY_ELEMENTS_MAX })
+            }
             other => Ok(other),
         }
     }
@@ -400,13 +408,26 @@ impl<'a> Reader<'a> {
     #[cold]
     #[inline(never)]
     fn rest_after_tags(mut self) -> Decoded<&'a [u8]> {
-        let count = self.uvarint()?;
+        let count = self.tag_count()?;
         for _ in 0..count {
             self.uvarint()?;
             let size = self.uvarint()?;
             self.skip(size as usize)?;
         }
         Ok(self.buf)
+    }
+
+    /// Fields of a tagged section, of which each takes two bytes at least.
+    #[inline]
+    fn tag_count(&mut self) -> Decoded<usize> {
+        let count = self.uvarint()? as usize;
+        if count > self.buf.len() {
+            return Err(DecodeError::TooManyElements { count, have: self.buf.len() });
+        }
+        if count > TAGGED_FIELDS_MAX {
+            return Err(DecodeError::AboveLimit { count, max: TAGGED_FIELDS_MAX });
+        }
+        Ok(count)
     }
 
     /// The tagged section of which no field is known: all are kept.
@@ -427,7 +448,7 @@ impl<'a> Reader<'a> {
         mut unknown: Option<&mut RawTags>,
         mut known: impl FnMut(&mut Self, u32) -> Decoded<bool>,
     ) -> Decoded<()> {
-        let count = self.uvarint()?;
+        let count = self.tag_count()?;
         for _ in 0..count {
             let tag = self.uvarint()?;
             let size = self.uvarint()? as usize;

@@ -3,6 +3,7 @@
 
 mod common;
 mod fuzz_smoke;
+mod java_limits;
 #[cfg(feature = "json")]
 mod java_oracle;
 mod java_tables;

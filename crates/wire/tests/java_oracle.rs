@@ -1,7 +1,7 @@
 //! Every message and version against Kafka's own classes: `oracle/WireOracle.java` fills messages
 //! at random and says which bytes and which JSON Kafka makes of them.
 //!
-//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars. `THALWEG_SEED_BASE`
+//! Runs when `THALWEG_KAFKA_JARS` names the folder with Kafka 4.4.0's jars. `THALWEG_SEED_BASE`
 //! and `THALWEG_ORACLE_CASES` (per message and version) widen the search.
 
 use crate::common;
@@ -225,7 +225,7 @@ fn every_message_and_version_is_as_kafka_reads_and_writes_it() {
         .flat_map(|(name, lo, hi)| (*lo..=*hi).map(|v| ((*name).to_owned(), v)))
         .collect();
     assert!(failed.is_empty(), "{} of {} forms differ: {failed:?}", failed.len(), all.len());
-    assert_eq!(MESSAGES.len() - OURS.len(), 272, "messages of Kafka 4.3.0");
+    assert_eq!(MESSAGES.len() - OURS.len(), 278, "messages of Kafka 4.4.0");
     assert_eq!(covered, all, "messages and versions compared, and those there are");
     assert!(views > 0 && refs > 0, "views and refs were compared");
     assert!(refused > 0, "fields that another version lacks");

@@ -1,5 +1,5 @@
 //! APIs, header versions and error codes against Kafka's own tables. Runs when
-//! `THALWEG_KAFKA_JARS` names the folder with Kafka 4.3.0's jars.
+//! `THALWEG_KAFKA_JARS` names the folder with Kafka 4.4.0's jars.
 
 use std::fmt::Write as _;
 

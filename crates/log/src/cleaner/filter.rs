@@ -1,7 +1,7 @@
 //! What a pass keeps of one batch: all of it, byte for byte; a batch with fewer records; an empty one
 //! that only says where its producer stands; or nothing.
 //!
-//! The rules, and the bytes of what is built anew, are those of Kafka 4.3. A batch is taken apart only
+//! The rules, and the bytes of what is built anew, are those of Kafka 4.4. A batch is taken apart only
 //! when its checksum is right: what a disk has damaged must not get a checksum that says otherwise.
 //! Pure; nothing is allocated per record, and once the buffers have grown nothing per batch.
 
@@ -90,8 +90,10 @@ pub(crate) struct Filter<'a> {
     pub(crate) now_ms: i64,
     /// `delete.retention.ms`
     pub(crate) delete_retention_ms: i64,
-    /// Where the pass ends: the last batch before it stays, or the log would forget the offset.
-    pub(crate) upper_bound: i64,
+    /// `max.decompressed.message.bytes`
+    pub(crate) max_record_bytes: i32,
+    /// A batch that ends here stays, or a replica without later ones would forget the offset (KAFKA-20452).
+    pub(crate) high_watermark: i64,
     pub(crate) tally: &'a mut Tally,
 }
 
@@ -173,7 +175,7 @@ impl Filter<'_> {
                 self.tally.records_written += stay;
                 self.tally.batches_rebuilt += 1;
                 let marks = self.map.marks();
-                rebuild(batch, horizon, stay, scratch, out, |record| {
+                rebuild(batch, self.max_record_bytes, horizon, stay, scratch, out, |record| {
                     !marks.is_replaced(record.offset)
                 })
                 .map_err(|reason| Unreadable::new(batch, reason))?;
@@ -208,7 +210,8 @@ impl Filter<'_> {
         self.tally.batches_rebuilt += 1;
         let stays = std::mem::take(&mut scratch.stays);
         let mut of_each = stays.iter();
-        let rebuilt = rebuild(batch, new_horizon.or(horizon), found.stay, scratch, out, |_| {
+        let (max, horizon) = (self.max_record_bytes, new_horizon.or(horizon));
+        let rebuilt = rebuild(batch, max, horizon, found.stay, scratch, out, |_| {
             of_each.next() == Some(&true)
         });
         scratch.stays = stays;
@@ -220,7 +223,7 @@ impl Filter<'_> {
     /// it; says whether it would.
     fn put_empty(&self, batch: &BatchView<'_>, out: &mut Vec<u8>) -> bool {
         let is_needed =
-            self.is_last_of_its_producer(batch) || batch.next_offset() == self.upper_bound;
+            self.is_last_of_its_producer(batch) || batch.next_offset() == self.high_watermark;
         if is_needed {
             put_empty(batch, out);
         }
@@ -252,7 +255,7 @@ impl Filter<'_> {
         sought.clear();
         let mut found = Found::default();
         let (map, mut invalid) = (self.map, 0);
-        for_each_record(batch, decompressor, |record| {
+        for_each_record(batch, self.max_record_bytes, decompressor, |record| {
             let is_certain = is_control || record.offset > map.latest_offset();
             let key = record.key.filter(|_| !is_certain);
             invalid += u64::from(!is_certain && key.is_none());
@@ -306,9 +309,11 @@ pub(crate) enum Go {
     NoFurther,
 }
 
-/// Visits the records of a batch in order: where they lie, or through the decompressor's window.
+/// Visits the records of a batch in order: where they lie, or through the decompressor's window, where one may have at
+/// most `max_record_bytes`.
 pub(crate) fn for_each_record(
     batch: &BatchView<'_>,
+    max_record_bytes: i32,
     decompressor: &mut Decompressor,
     mut visit: impl FnMut(&Record<'_>) -> Result<Go, String>,
 ) -> Result<(), String> {
@@ -320,8 +325,9 @@ pub(crate) fn for_each_record(
         }
         return Ok(());
     }
-    let mut reader = RecordReader::new(batch, decompressor, RECORDS_BYTES_MAX)
-        .map_err(|error| error.to_string())?;
+    let mut reader =
+        RecordReader::bounded(batch, decompressor, RECORDS_BYTES_MAX, max_record_bytes)
+            .map_err(|error| error.to_string())?;
     while let Some(record) = reader.next(batch, decompressor).map_err(|error| error.to_string())? {
         if visit(&record)? == Go::NoFurther {
             break;
@@ -361,6 +367,7 @@ fn put_empty(batch: &BatchView<'_>, out: &mut Vec<u8>) {
 /// what they were, timestamps count from the first record that stays or from the delete horizon.
 fn rebuild(
     batch: &BatchView<'_>,
+    max_record_bytes: i32,
     horizon: Option<i64>,
     count: u64,
     scratch: &mut Scratch,
@@ -377,7 +384,7 @@ fn rebuild(
     let mut base_timestamp = horizon.filter(|&horizon| horizon >= 0);
     let has_horizon = base_timestamp.is_some();
     let mut max_timestamp = batch::NONE;
-    for_each_record(batch, decompressor, |record| {
+    for_each_record(batch, max_record_bytes, decompressor, |record| {
         if !stays(record) {
             return Ok(Go::On);
         }

@@ -5,7 +5,7 @@
 //! which of its own records it replaces ([`marks`]). Then it writes every segment up to there anew without
 //! the records that a newer one has replaced ([`filter`], [`transactions`], by [`groups`] of segments, into
 //! an [`output`]), and puts the new segments in the place of the old ones ([`swap`]). Which log comes first, and from where to where, is in [`plan`]; [`threads`] does it by
-//! the clock. What is kept, and its bytes, is what Kafka 4.3 keeps; `cleaner-offset-checkpoint` is its
+//! the clock. What is kept, and its bytes, is what Kafka 4.4 keeps; `cleaner-offset-checkpoint` is its
 //! file.
 //!
 //! Invariants:

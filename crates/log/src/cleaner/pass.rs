@@ -193,6 +193,7 @@ impl Pass<'_> {
         };
         let mut is_full = false;
         let mut read_to = i64::MAX;
+        let max_record_bytes = self.config.max_decompressed_message_bytes;
         let (mut all_plain, mut records) = (begin == 0, 0);
         let bytes = self.scan(segment, &file, begin, |pass, step| {
             let Step::Batch(batch, _) = step else { return Ok(Go::On) };
@@ -229,7 +230,7 @@ impl Pass<'_> {
                     Ok(if is_full { Go::NoFurther } else { Go::On })
                 };
                 if !is_aborted {
-                    for_each_record(batch, decompressor, visit)
+                    for_each_record(batch, max_record_bytes, decompressor, visit)
                         .map_err(|reason| unreadable(&reason))?;
                     // Those of several batches are put at once, where none of them can be refused.
                     if !is_full && !map.has_room_for(new_keys.len()) {
@@ -369,6 +370,8 @@ impl Pass<'_> {
                 into = new.base_offset, "compacting a segment");
             let source = self.check_io(segment.open_briefly())?;
             let (now_ms, delete_retention_ms) = (self.now_ms, self.config.delete_retention_ms);
+            let max_record_bytes = self.config.max_decompressed_message_bytes;
+            let high_watermark = self.log.high_watermark();
             self.scan(segment, &source, 0, |pass, step| {
                 let (batch, place) = match step {
                     Step::Batch(batch, place) => (batch, place),
@@ -387,7 +390,8 @@ impl Pass<'_> {
                     last_records: &last_records,
                     now_ms,
                     delete_retention_ms,
-                    upper_bound,
+                    max_record_bytes,
+                    high_watermark,
                     tally,
                 };
                 let verdict = filter.batch(batch, scratch, output.buffer())?;

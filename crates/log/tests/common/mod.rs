@@ -112,6 +112,7 @@ impl RecordScan for PlainRecords {
     fn scan(
         &self,
         batch: BatchView<'_>,
+        _: i32,
         visit: &mut dyn FnMut(i64, i64) -> bool,
     ) -> Result<(), String> {
         let mut rest = batch.payload();

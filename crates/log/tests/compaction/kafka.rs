@@ -175,7 +175,7 @@ fn run(seed: u64, oracle: &mut Oracle, only_plain: bool, small_map: bool, seen: 
         }
         let logs = settings.open(ours.path(), writer.now);
         let log = logs.get("t", 0).unwrap();
-        log.advance_high_watermark(i64::MAX);
+        log.advance_high_watermark(high_watermark);
         let what = format!("round {round}, {:?}: {theirs_said}", settings.log);
         let ours_said = match logs.clean_once(writer.now) {
             None => "none".to_owned(),

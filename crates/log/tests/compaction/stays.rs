@@ -87,6 +87,91 @@ fn a_tombstone_goes_when_its_horizon_has_passed() {
     assert_eq!(values(&read_visible(&log, log.log_end_offset())).len(), 2);
 }
 
+/// The end of a round is no reason to keep an emptied batch, the high watermark is (KAFKA-20452).
+#[test]
+fn emptied_batch_stays_only_at_the_high_watermark() {
+    for has_later_record in [false, true] {
+        let dir = TempDir::in_memory();
+        let settings = LogConfig { delete_retention_ms: 1_000, ..compacted() };
+        let (logs, _) = open(&dir, settings.clone());
+        let log = create(&logs, "t");
+        put(&log, "stays", Some("value"), 10);
+        put(&log, "gone", None, 10);
+        log.roll(10).unwrap();
+        log.advance_high_watermark(i64::MAX);
+        // The tombstone gets its horizon.
+        assert!(logs.clean_once(50_000).is_some());
+        logs.shut_down(1, 50_000);
+        drop((log, logs));
+        // Without the checkpoint the next round begins at the log's start.
+        std::fs::remove_file(dir.path().join("cleaner-offset-checkpoint")).unwrap();
+        let (logs, _) = open(&dir, settings);
+        let log = logs.get("t", 0).unwrap();
+        if has_later_record {
+            put(&log, "later", Some("value"), 10);
+        }
+        log.advance_high_watermark(i64::MAX);
+        let round = logs.clean_once(60_000).unwrap();
+        assert_eq!(round.end_offset, Some(2));
+        let found = parsed(&read_all(&log, 0, 1 << 20));
+        let batches: Vec<_> = found.iter().map(|b| (b.last_offset, b.records.len())).collect();
+        let expected = if has_later_record { [(0, 1), (2, 1)] } else { [(0, 1), (1, 0)] };
+        assert_eq!(batches, expected);
+    }
+}
+
+/// A record above `max.decompressed.message.bytes` makes its log uncleanable, and look-ups of it fail.
+#[test]
+fn compressed_record_above_the_bound_is_not_read() {
+    let dir = TempDir::in_memory();
+    let (logs, _) = open(&dir, compacted());
+    let log = create(&logs, "t");
+    let large = "v".repeat(1_000);
+    put_many(&log, Compression::Lz4, &[("key", &large), ("key", "small")]);
+    log.roll(10).unwrap();
+    log.advance_high_watermark(i64::MAX);
+    let bound = |max_decompressed_message_bytes: i32| {
+        let config = LogConfig { max_decompressed_message_bytes, ..compacted() };
+        log.update_config(config.into());
+    };
+    bound(1_000);
+    let refused = logs.clean_once(10).unwrap();
+    assert_eq!(refused.end_offset, None);
+    assert_eq!(logs.clean_once(20), None);
+    assert!(log.offset_for_timestamp(1, &Bounded).is_err());
+    bound(2_000);
+    assert_eq!(log.offset_for_timestamp(1, &Bounded).unwrap().unwrap().offset, 0);
+}
+
+/// Reads compressed batches within the bound that the log gives.
+struct Bounded;
+
+impl thalweg_log::RecordScan for Bounded {
+    fn scan(
+        &self,
+        batch: thalweg_records::BatchView<'_>,
+        max_record_bytes: i32,
+        visit: &mut dyn FnMut(i64, i64) -> bool,
+    ) -> Result<(), String> {
+        let mut decompressor = thalweg_records::Decompressor::new();
+        let mut reader = thalweg_records::RecordReader::bounded(
+            &batch,
+            &mut decompressor,
+            1 << 20,
+            max_record_bytes,
+        )
+        .map_err(|error| error.to_string())?;
+        while let Some(record) =
+            reader.next(&batch, &mut decompressor).map_err(|error| error.to_string())?
+        {
+            if !visit(record.offset, record.timestamp) {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
 #[test]
 fn what_is_too_young_or_too_little_waits() {
     let dir = TempDir::in_memory();

@@ -64,8 +64,7 @@ public class LogOracle {
                 UnifiedLog log = open(new File(args[1]), args[2].equals("clean"));
                 describe(log);
                 log.appendAsLeader(batch(Compression.NONE, 3, startMs + 9_000L), 7);
-                log.flush(true);
-                log.close();
+                stop(log);
             }
             case "lock" -> {
                 try (FileChannel channel = channel(args[1]); FileLock lock = channel.tryLock()) {
@@ -140,9 +139,15 @@ public class LogOracle {
         log.flush(false);
         describe(log);
         if (clean) {
-            log.flush(true);
-            log.close();
+            stop(log);
         }
+    }
+
+    /** As its manager stops it: a close alone neither trims the indexes nor flushes. */
+    private static void stop(UnifiedLog log) {
+        log.prepareActiveSegmentForClose();
+        log.flush(true);
+        log.close();
     }
 
     private void transaction(UnifiedLog log, long id, Compression codec, long timestamp, int epoch)

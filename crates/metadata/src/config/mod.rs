@@ -1,4 +1,4 @@
-//! The config registry: what Kafka 4.3 can be told, how it is checked, where a value comes from.
+//! The config registry: what Kafka 4.4 can be told, how it is checked, where a value comes from.
 //!
 //! The facts stand in `tables/`; everything else here works from them. Nothing in here reads files
 //! or the environment: texts come in, values, errors and reports go out.

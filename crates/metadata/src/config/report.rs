@@ -13,7 +13,7 @@ use super::table::broker_key;
 /// Something about a configuration that its owner should know.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Report {
-    /// Kafka 4.3 has no such config.
+    /// Kafka 4.4 has no such config.
     Unknown {
         /// The name; hidden if it does not look like one.
         name: String,

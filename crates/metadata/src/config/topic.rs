@@ -435,4 +435,37 @@ mod tests {
         }
         assert!(check(&[("min.compaction.lag.ms", "2"), ("max.compaction.lag.ms", "1")]).is_err());
     }
+
+    #[test]
+    fn remote_copy_lag_is_within_local_retention() {
+        let base = props(&[
+            ("process.roles", "broker,controller"),
+            ("node.id", "1"),
+            ("listeners", "PLAINTEXT://:9092,CONTROLLER://:9093"),
+            ("controller.listener.names", "CONTROLLER"),
+            ("controller.quorum.bootstrap.servers", "localhost:9093"),
+            ("remote.log.storage.system.enable", "true"),
+        ]);
+        let broker = BrokerConfig::new(base, Mode::Kafka).expect("a broker config");
+        let check = |lag_ms: &str, local_ms: &str, ms: &str| {
+            let configs = [
+                ("remote.storage.enable", "true"),
+                ("remote.copy.lag.ms", lag_ms),
+                ("local.retention.ms", local_ms),
+                ("retention.ms", ms),
+            ];
+            validate(&broker, &Properties::new(), &props(&configs)).is_ok()
+        };
+        assert!(check("0", "0", "9") && check("-1", "0", "9"));
+        assert!(check("5", "5", "9") && !check("6", "5", "9"));
+        // -2 is the whole retention, which may have no limit.
+        assert!(check("9", "-2", "9") && !check("10", "-2", "9"));
+        assert!(check("10", "-2", "-1") && check("10", "-1", "-1"));
+        let lag_bytes = [
+            ("remote.storage.enable", "true"),
+            ("remote.copy.lag.bytes", "6"),
+            ("local.retention.bytes", "5"),
+        ];
+        assert!(validate(&broker, &Properties::new(), &props(&lag_bytes)).is_err());
+    }
 }

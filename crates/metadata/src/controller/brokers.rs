@@ -16,9 +16,11 @@ use thalweg_wire::messages::register_broker_record::{BrokerEndpoint, BrokerFeatu
 use thalweg_wire::messages::register_controller_record::{ControllerEndpoint, ControllerFeature};
 use thalweg_wire::messages::unregister_broker_request::UnregisterBrokerRequest;
 use thalweg_wire::messages::unregister_broker_response::UnregisterBrokerResponse;
+use thalweg_wire::messages::unregister_controller_request::UnregisterControllerRequest;
+use thalweg_wire::messages::unregister_controller_response::UnregisterControllerResponse;
 use thalweg_wire::messages::{
     BrokerRegistrationChangeRecord, RegisterBrokerRecord, RegisterControllerRecord,
-    UnregisterBrokerRecord,
+    UnregisterBrokerRecord, UnregisterControllerRecord,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -66,6 +68,20 @@ impl ControllerRequest for UnregisterBrokerRequest {
 
     fn refused(&self, error_code: ErrorCode) -> UnregisterBrokerResponse {
         UnregisterBrokerResponse { error_code, ..Default::default() }
+    }
+}
+
+impl ControllerRequest for UnregisterControllerRequest {
+    fn decide(
+        &self,
+        context: &Context<'_>,
+        _: &mut RequestContext<'_>,
+    ) -> Decision<UnregisterControllerResponse> {
+        unregister_controller(context, self)
+    }
+
+    fn refused(&self, error_code: ErrorCode) -> UnregisterControllerResponse {
+        UnregisterControllerResponse { error_code, error_message: None, ..Default::default() }
     }
 }
 
@@ -316,6 +332,40 @@ fn unregister_broker(
     }
 }
 
+/// Decides about a controller that is to be forgotten (KIP-1312). A decision is made by the active controller, which
+/// is this node.
+fn unregister_controller(
+    context: &Context<'_>,
+    request: &UnregisterControllerRequest,
+) -> Decision<UnregisterControllerResponse> {
+    let id = request.controller_id;
+    let refuse = |error_code, message: String| {
+        Decision::answer(UnregisterControllerResponse {
+            error_code,
+            error_message: Some(message),
+            ..UnregisterControllerResponse::default()
+        })
+    };
+    if id == context.config.node_id() {
+        let message = format!("controller {id} is the active one and cannot unregister itself");
+        return refuse(ErrorCode::INVALID_REQUEST, message);
+    }
+    let level = context.metadata_version();
+    if !level.has_controller_unregistration() {
+        let message = format!("metadata.version {level} is too low to unregister controllers");
+        return refuse(ErrorCode::UNSUPPORTED_VERSION, message);
+    }
+    if !context.image.cluster.controllers.contains_key(&id) {
+        let message = format!("controller {id} is not registered");
+        return refuse(ErrorCode::CONTROLLER_ID_NOT_REGISTERED, message);
+    }
+    let record = UnregisterControllerRecord { controller_id: id, ..Default::default() };
+    Decision {
+        records: vec![record.into()],
+        response: UnregisterControllerResponse { error_message: None, ..Default::default() },
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BrokerState {
     Fenced,
@@ -361,7 +411,7 @@ fn broker_heartbeat(
             BrokerState::Unfenced => {
                 records.push(fencing(broker, -1));
                 let event = BrokerEvent { added: Some(id), ..BrokerEvent::default() };
-                // What it loses with the same heartbeat it does not lead. Kafka 4.3 elects it
+                // What it loses with the same heartbeat it does not lead. Kafka elects it
                 // there, and takes it out of the ISR with a record that leaves it the leader.
                 records.extend(changes(context, event, |p| {
                     p.leader == NO_LEADER && !is_in(p, id, &lost)

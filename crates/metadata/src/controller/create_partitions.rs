@@ -13,8 +13,8 @@ use thalweg_wire::messages::metadata_record::MetadataRecord;
 
 use super::create_topics::nobody;
 use super::{
-    Context, ControllerRequest, Decision, MAX_RECORDS_PER_REQUEST, Random, RequestContext,
-    placement, too_many_records,
+    Context, ControllerRequest, Decision, MAX_PARTITIONS_PER_REQUEST, Random, RequestContext,
+    placement,
 };
 use crate::ApiError;
 use crate::image::Partition;
@@ -48,6 +48,23 @@ fn create_partitions(
     for topic in &request.topics {
         *count.entry(&topic.name).or_default() += 1;
     }
+    let additional = request
+        .topics
+        .iter()
+        .filter(|topic| count.get(topic.name.as_str()) == Some(&1))
+        .map(|topic| additional_partitions(context, topic))
+        .fold(0, i64::saturating_add);
+    // Before anything else: what follows takes memory for each partition.
+    if additional > MAX_PARTITIONS_PER_REQUEST {
+        let error = ApiError::new(
+            ErrorCode::POLICY_VIOLATION,
+            format!(
+                "the request adds {additional} partitions, more than {MAX_PARTITIONS_PER_REQUEST}"
+            ),
+        );
+        let results = request.topics.iter().map(|topic| result(&topic.name, &error)).collect();
+        return Decision::answer(CreatePartitionsResponse { results, ..Default::default() });
+    }
     let mut records = Vec::new();
     let mut results = Vec::with_capacity(request.topics.len());
     let mut answered = HashSet::new();
@@ -73,13 +90,15 @@ fn create_partitions(
         };
         results.push(result(&topic.name, &error));
     }
-    if records.len() > MAX_RECORDS_PER_REQUEST {
-        let error = too_many_records();
-        let results = request.topics.iter().map(|topic| result(&topic.name, &error)).collect();
-        return Decision::answer(CreatePartitionsResponse { results, ..Default::default() });
-    }
     let response = CreatePartitionsResponse { results, ..CreatePartitionsResponse::default() };
     Decision { records, response }.validated(request.validate_only)
+}
+
+/// Partitions that a topic would get; 0 for a topic that is not there or would not grow.
+fn additional_partitions(context: &Context<'_>, request: &CreatePartitionsTopic) -> i64 {
+    let Some(topic) = context.image.topics.by_name(&request.name) else { return 0 };
+    let current = i64::try_from(topic.partitions.len()).unwrap_or(i64::MAX);
+    (i64::from(request.count) - current).max(0)
 }
 
 fn result(name: &str, error: &ApiError) -> CreatePartitionsTopicResult {
@@ -119,10 +138,6 @@ fn add_partitions(
                 assignments.len()
             ),
         ));
-    }
-    // Not before its number is known to fit a batch: what follows takes memory for each.
-    if additional > MAX_RECORDS_PER_REQUEST {
-        return Err(too_many_records());
     }
     let model = topic.partitions.values().next().ok_or_else(|| {
         ApiError::new(

@@ -47,7 +47,7 @@ pub use topic_name::{
     check_topic_name, is_internal_topic, is_legal_topic_name,
 };
 
-/// Most partitions one CreateTopics request may ask for.
+/// Most partitions that one CreateTopics or CreatePartitions request may ask for.
 pub const MAX_PARTITIONS_PER_REQUEST: i64 = 10_000;
 
 /// Most records one request may cause.
@@ -202,9 +202,14 @@ impl Context<'_> {
         let mut sorted = replicas.to_vec();
         sorted.sort_unstable();
         for (at, broker) in sorted.iter().enumerate() {
-            if self.image.cluster.broker(*broker).is_none() {
+            let Some(registration) = self.image.cluster.broker(*broker) else {
                 return refuse(format!(
                     "the assignment names broker {broker}, which is not registered"
+                ));
+            };
+            if !registration.has_uncordoned_directory() {
+                return refuse(format!(
+                    "the assignment names broker {broker}, all of whose log directories are cordoned"
                 ));
             }
             if at > 0 && sorted.get(at - 1) == Some(broker) {

@@ -198,6 +198,9 @@ fn check_value(key: &str, value: f64, is_ip: bool) -> Result<(), ApiError> {
     let Some(limit) = limit(key, is_ip) else {
         return Err(invalid(format!("Invalid configuration key {key}")));
     };
+    if !value.is_finite() {
+        return Err(invalid(format!("Quota {key} must be a finite number")));
+    }
     if value <= 0.0 {
         return Err(invalid(format!("Quota {key} must be greater than 0")));
     }

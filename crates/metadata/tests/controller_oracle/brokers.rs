@@ -150,7 +150,36 @@ pub fn brokers(oracle: &mut Oracle) {
     let left = three.directories[1];
     oracle.heartbeat(&three, |request| request.cordoned_log_dirs = Some(vec![left]));
     oracle.create_topics(vec![topic("three-replicas", 1, 3)], false);
+    // By hand, too, nothing is put on a broker without other directories.
+    oracle.create_topics(
+        vec![assigned("on-cordoned", &[(0, &[1, 3])]), assigned("twice", &[(0, &[3, 3])])],
+        false,
+    );
+    oracle.create_partitions(vec![("single", 3, Some(vec![vec![3]]))]);
+    oracle.reassign(false, vec![("single", 0, Some(vec![3]))]);
     oracle.heartbeat(&three, |_| {});
+    // More partitions than one request may add.
+    oracle.create_partitions(vec![
+        ("spread", 6_000, None),
+        ("pair", 6_000, None),
+        ("unknown", 20_000, None),
+    ]);
+
+    // Controllers that are forgotten: the active one, one that is not there, one that is.
+    for controller_id in [1, 9, 9] {
+        let request = UnregisterControllerRequest { controller_id, ..Default::default() };
+        oracle.decide(oracle.broker_port, &request, |response| response.error_message = None);
+        let registration = ControllerRegistrationRequest {
+            controller_id: 9,
+            incarnation_id: Uuid::from_u128(81 << 90),
+            ..Default::default()
+        };
+        if !oracle.image().cluster.controllers.contains_key(&9) && controller_id == 9 {
+            oracle.decide(oracle.controller_port, &registration, |response| {
+                response.error_message = None;
+            });
+        }
+    }
 
     // Producer ids.
     let broker_one = oracle.image().cluster.broker(1).expect("broker 1").epoch;

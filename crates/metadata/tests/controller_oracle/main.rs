@@ -5,7 +5,7 @@
 //! that image and sent to the node, then the node's answer and the records it appended are compared
 //! with the decision. More brokers exist only as registrations that the test sends.
 //!
-//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. What Kafka
+//! Needs Java 17 and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. What Kafka
 //! says is kept in `recorded.txt`, so that the same comparison is made where there is no Java. After
 //! a change of the requests run with `THALWEG_RECORD=1` as well: it writes the file anew.
 
@@ -26,7 +26,7 @@ const SETTINGS: &str = "metadata.max.idle.interval.ms=0\nbroker.session.timeout.
      log.roll.hours=7\nmin.insync.replicas=2\n";
 
 const HEADER: &str = "\
-# What Apache Kafka 4.3.0 answered to the requests of this test, and what it appended to its
+# What Apache Kafka 4.4.0 answered to the requests of this test, and what it appended to its
 # metadata log: at the start its ports and the log, then a line for each request with the answer in
 # the request's newest version, without messages, and the batches.
 ";

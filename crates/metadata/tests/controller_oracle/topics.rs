@@ -234,7 +234,7 @@ pub fn configs(oracle: &mut Oracle) {
         "plain",
         vec![("segment.ms", Some("1")), ("segment.ms", Some("2"))],
     )]);
-    // A resource twice is not asked for here: Kafka 4.3 never answers that.
+    // A resource twice is not asked for here: Kafka never answers that.
     oracle.alter_legacy(vec![(BROKER, "", vec![("log.retention.ms", Some("100"))])]);
     oracle.alter_legacy(vec![(
         BROKER,
@@ -306,6 +306,9 @@ pub fn quotas(oracle: &mut Oracle) {
         vec![entry(&[("user", Some("a"))], &[("producer_byte_rate", Some(1.5))])],
         vec![entry(&[("user", Some("a"))], &[("producer_byte_rate", Some(0.0))])],
         vec![entry(&[("user", Some("a"))], &[("producer_byte_rate", Some(1e30))])],
+        vec![entry(&[("user", Some("a"))], &[("producer_byte_rate", Some(f64::NAN))])],
+        vec![entry(&[("user", Some("a"))], &[("request_percentage", Some(f64::INFINITY))])],
+        vec![entry(&[("user", Some("a"))], &[("request_percentage", Some(f64::NEG_INFINITY))])],
         vec![entry(&[("user", Some("a"))], &[("connection_creation_rate", Some(1.0))])],
         vec![entry(&[("ip", Some("10.0.0.1"))], &[("producer_byte_rate", Some(1.0))])],
         vec![entry(&[("ip", Some("10.0.0.1"))], &[("connection_creation_rate", Some(3e9))])],

@@ -151,7 +151,7 @@ pub struct InvalidRecords {
 }
 
 impl Reason {
-    /// What Kafka 4.3 answers.
+    /// What Kafka 4.4 answers.
     pub fn error_code(&self) -> ErrorCode {
         match self {
             Reason::BadLength(_) | Reason::UndefinedMagic(_) | Reason::Crc { .. } => {
@@ -197,7 +197,7 @@ impl Reason {
 }
 
 impl Failure {
-    /// What Kafka 4.3 answers.
+    /// What Kafka 4.4 answers.
     pub fn error_code(&self) -> ErrorCode {
         self.reason.error_code()
     }

@@ -1,5 +1,5 @@
 //! What a broker does with the records of a Produce request before it writes them: the verdict of
-//! Kafka 4.3 on one partition's bytes, with its error code and failing record indexes.
+//! Kafka 4.4 on one partition's bytes, with its error code and failing record indexes.
 //!
 //! ```
 //! # use thalweg_records::{codec::*, builder::*, validate::*};
@@ -30,8 +30,8 @@
 //! for `LogAppendTime` or when the max timestamp is wrong; a new batch when the topic's
 //! `compression.type` names another codec than the producer's.
 //!
-//! Deviations, all of them on purpose: a limit for the decompressed size
-//! ([`ValidationConfig::max_decompressed_bytes`]; Kafka has none), at most
+//! Deviations, all of them on purpose: a limit for the decompressed size of a batch
+//! ([`ValidationConfig::max_decompressed_bytes`]; Kafka bounds single records alone), at most
 //! [`MAX_RECORD_ERRORS`] errors listed per batch (Kafka lists all), and formats before magic 2 are
 //! refused from coordinators as well, which never write them.
 //!
@@ -47,6 +47,7 @@ mod walk;
 
 use crate::batch::{self, BatchView, Compression, TimestampType};
 use crate::codec::{CompressionSpec, Compressor, Decompressor};
+use crate::record::MAX_DECOMPRESSED_RECORD_BYTES;
 
 pub use analyze::{Analyzed, AssignedOrigin, analyze};
 pub use failure::{
@@ -89,9 +90,12 @@ pub struct ValidationConfig {
     pub timestamp_after_max_ms: i64,
     /// `max.message.bytes`: largest batch, compressed as it is, overhead included.
     pub max_message_bytes: i32,
+    /// `max.decompressed.message.bytes`: largest record of a compressed batch when it is decompressed, its length field
+    /// not included. A batch with a larger one is answered with INVALID_RECORD.
+    pub max_decompressed_message_bytes: i32,
     /// Largest decompressed size of a batch's records; a batch above it is answered with
-    /// MESSAGE_TOO_LARGE. Not a config of Kafka, which decompresses whatever comes. The default is
-    /// 2 GiB - 1, more than its own clients can put into a batch.
+    /// MESSAGE_TOO_LARGE. Not a config of Kafka, which bounds single records and no batch. The default
+    /// is 2 GiB - 1, more than its own clients can put into a batch.
     pub max_decompressed_bytes: u64,
 }
 
@@ -105,6 +109,7 @@ impl Default for ValidationConfig {
             timestamp_before_max_ms: i64::MAX,
             timestamp_after_max_ms: 3_600_000,
             max_message_bytes: 1_048_588,
+            max_decompressed_message_bytes: MAX_DECOMPRESSED_RECORD_BYTES,
             max_decompressed_bytes: i32::MAX as u64,
         }
     }
@@ -180,7 +185,7 @@ pub struct Validated {
     /// As in the header to be stored: `record_count - 1` in whatever a client sent.
     pub last_offset_delta: i32,
     /// Largest timestamp, -1 without any; the append time under `LogAppendTime`. For the time index
-    /// it belongs to the batch's last offset, whichever record it came from (Kafka 4.3 does not
+    /// it belongs to the batch's last offset, whichever record it came from (Kafka does not
     /// look closer either).
     pub max_timestamp: i64,
     /// The append time, where the topic asks for it.
@@ -392,7 +397,7 @@ impl<'a> Validation<'a> {
             source,
             head.record_count,
             &mut self.scratch.decompressor,
-            self.config.max_decompressed_bytes,
+            self.config,
         )?;
         Ok(Phase::Stream(head, tally, walk))
     }

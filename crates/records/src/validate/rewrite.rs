@@ -39,7 +39,8 @@ impl Rewrite {
     ) -> Result<Rewrite, Failure> {
         let compressed = batch.compression() != Some(Compression::None);
         let limit = config.max_decompressed_bytes;
-        let reader = RecordReader::new(batch, &mut scratch.decompressor, limit)
+        let record_limit = config.max_decompressed_message_bytes;
+        let reader = RecordReader::bounded(batch, &mut scratch.decompressor, limit, record_limit)
             .map_err(|error| Failure::read(error, 0, compressed))?;
         let mut out = vec![0; HEADER_LEN];
         scratch.compressor.begin(target, &mut out).map_err(Reason::Codec)?;

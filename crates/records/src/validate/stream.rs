@@ -1,18 +1,18 @@
 //! Walking the records of a compressed batch as they come out of the codec.
 //!
 //! The stream is decompressed once, into a window of which nothing is kept but the few bytes of a
-//! field that a piece cuts. As in Kafka's skipping reader the record's length field is read and not
-//! compared with its fields.
+//! field that a piece cuts. As in Kafka's skipping reader the record's length field is compared with
+//! `max.decompressed.message.bytes` and not with its fields.
 
 use thalweg_wire::varint;
 
-use super::STEP_BYTES;
 use super::failure::{Failure, Reason};
 use super::tally::Tally;
 use super::walk::quick_record;
+use super::{STEP_BYTES, ValidationConfig};
 use crate::batch::Compression;
 use crate::codec::{CodecError, Decompressor};
-use crate::record::RecordFault;
+use crate::record::{RecordFault, check_size};
 
 /// Longest run of fields that is read at once: length, attributes, both deltas, length of the key.
 const FIELDS_MAX: usize = 5 + 1 + 10 + 5 + 5;
@@ -23,6 +23,8 @@ pub(super) struct StreamWalk {
     skip: usize,
     left: i32,
     tail: Tail,
+    /// `max.decompressed.message.bytes`
+    max_record_bytes: i32,
 }
 
 #[derive(Clone, Copy)]
@@ -55,14 +57,20 @@ impl StreamWalk {
         codec: Compression,
         count: i32,
         decompressor: &mut Decompressor,
-        limit: u64,
+        config: &ValidationConfig,
     ) -> Result<StreamWalk, Failure> {
-        let walk = StreamWalk { state: State::Record, skip: 0, left: count, tail: Tail::More };
+        let walk = StreamWalk {
+            state: State::Record,
+            skip: 0,
+            left: count,
+            tail: Tail::More,
+            max_record_bytes: config.max_decompressed_message_bytes,
+        };
         if count == 0 {
             // A batch without records is not opened at all (and cannot come from a client).
             return Ok(StreamWalk { state: State::End, tail: Tail::Nothing, ..walk });
         }
-        decompressor.begin(codec, payload, limit).map_err(Reason::Codec)?;
+        decompressor.begin(codec, payload, config.max_decompressed_bytes).map_err(Reason::Codec)?;
         if count < 0 {
             return Err(Failure::read(RecordFault::NegativeCount(count).into(), 0, true));
         }
@@ -143,8 +151,9 @@ impl StreamWalk {
                 State::Record => {
                     if let Some(kept) = tally.sum() {
                         let (mut sum, mut rest, mut left) = (*kept, &bytes[*at..], self.left);
+                        let max = self.max_record_bytes.max(0) as u32;
                         while left > 0
-                            && let Some(next) = quick_record::<false>(rest, &mut sum)
+                            && let Some(next) = quick_record::<false>(rest, max, &mut sum)
                         {
                             rest = next;
                             left -= 1;
@@ -159,7 +168,7 @@ impl StreamWalk {
                     if rest.len() < FIELDS_MAX && matches!(self.tail, Tail::More) {
                         return Stop::Short;
                     }
-                    match first_fields(rest, tally) {
+                    match first_fields(rest, self.max_record_bytes, tally) {
                         Ok((n, key_len)) => {
                             *at += n;
                             self.skip = usize::try_from(key_len).unwrap_or(0);
@@ -234,13 +243,18 @@ fn short_or(rest: &[u8], longest: usize, what: &'static str) -> Stop {
 }
 
 /// Reads up to the key and counts the record; bytes read, and the key's length.
-fn first_fields(rest: &[u8], tally: &mut Tally) -> Result<(usize, i32), Stop> {
+fn first_fields(
+    rest: &[u8],
+    max_record_bytes: i32,
+    tally: &mut Tally,
+) -> Result<(usize, i32), Stop> {
     const DELTA: &str = "delta is not a valid varint";
-    let (_, mut at) = varint::read_i32(rest).ok_or(if rest.len() < varint::MAX_LEN_32 {
+    let (len, mut at) = varint::read_i32(rest).ok_or(if rest.len() < varint::MAX_LEN_32 {
         Stop::Short
     } else {
         Stop::Fault(RecordFault::LengthVarint)
     })?;
+    check_size(len, max_record_bytes).map_err(Stop::Fault)?;
     at += 1;
     let tail = rest.get(at..).ok_or(Stop::Short)?;
     let (timestamp_delta, n) =

@@ -57,10 +57,12 @@ fn quick_skip(bytes: &[u8], at: &mut usize) -> Option<i32> {
 /// fields of more than three bytes, the last few bytes, and whatever may be wrong.
 ///
 /// `STRICT` compares the length with the fields and takes the end from it, which lets the
-/// processor go on to the next record before it is done with the fields of this one.
+/// processor go on to the next record before it is done with the fields of this one. Without it the
+/// length is at most `max_len`, which `STRICT` does not look at.
 #[inline(always)]
 pub(super) fn quick_record<'a, const STRICT: bool>(
     rest: &'a [u8],
+    max_len: u32,
     sum: &mut Sum,
 ) -> Option<&'a [u8]> {
     let mut at = 0;
@@ -72,6 +74,9 @@ pub(super) fn quick_record<'a, const STRICT: bool>(
         }
         rest.get(at + (len >> 1) as usize..)?
     } else {
+        if len & 1 != 0 || len >> 1 > max_len {
+            return None;
+        }
         rest
     };
     fields >>= 8;
@@ -142,7 +147,7 @@ impl PlainWalk {
                 let most = self.left.min(RECORDS_AT_ONCE);
                 let mut left = most;
                 while left > 0
-                    && let Some(next) = quick_record::<true>(rest, &mut sum)
+                    && let Some(next) = quick_record::<true>(rest, u32::MAX, &mut sum)
                 {
                     rest = next;
                     left -= 1;

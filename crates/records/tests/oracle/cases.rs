@@ -299,6 +299,7 @@ fn large_bodies() -> Vec<(&'static str, i32, Vec<u8>)> {
 pub fn all() -> Vec<Case> {
     let mut cases = Vec::new();
     records(&mut cases);
+    sizes(&mut cases);
     headers(&mut cases);
     framing(&mut cases);
     configs(&mut cases);
@@ -339,6 +340,43 @@ fn records(cases: &mut Vec<Case>) {
                 let mut case = case(name, bytes);
                 case.config.compression = target;
                 cases.push(case);
+            }
+        }
+    }
+}
+
+/// Records around `max.decompressed.message.bytes`, which bounds those of compressed batches.
+fn sizes(cases: &mut Vec<Case>) {
+    let size_of = |index: i32| -> i32 {
+        let mut record = Vec::new();
+        fields(index).put(&mut record);
+        // Its length field has one byte.
+        record.len() as i32 - 1
+    };
+    let plain = with(0, |_| {});
+    let keyless = with(1, |f| {
+        f.key_len = var(-1);
+        f.key.clear();
+    });
+    let last_is_large = with(2, |f| {
+        f.value = vec![b'v'; 4000];
+        f.value_len = var(4000);
+    });
+    for source in CODECS {
+        for (target_name, target) in targets(source) {
+            for max in [1, size_of(0) - 1, size_of(0), size_of(0) + 1, 4000, i32::MAX - 8] {
+                for (name, body) in
+                    [("plain", &plain), ("keyless", &keyless), ("last large", &last_is_large)]
+                {
+                    let bytes = header(source, 3).assemble(&compress(source, body));
+                    let codec = source.name();
+                    let name = format!("{codec} to {target_name}: {name}, at most {max} a record");
+                    let mut case = case(name, bytes);
+                    case.config.compression = target;
+                    case.config.compact = true;
+                    case.config.max_decompressed_message_bytes = max;
+                    cases.push(case);
+                }
             }
         }
     }

@@ -104,6 +104,7 @@ fn topic_config(config: &ValidationConfig) -> Vec<(String, String)> {
         ("message.timestamp.before.max.ms", config.timestamp_before_max_ms.to_string()),
         ("message.timestamp.after.max.ms", config.timestamp_after_max_ms.to_string()),
         ("max.message.bytes", config.max_message_bytes.to_string()),
+        ("max.decompressed.message.bytes", config.max_decompressed_message_bytes.to_string()),
     ];
     let level;
     if let BrokerCompression::Fixed(spec) = config.compression

@@ -54,8 +54,6 @@ getters! {
     min_insync_replicas: int = "min.insync.replicas";
     /// `message.max.bytes`.
     message_max_bytes: int = "message.max.bytes";
-    /// `max.decompressed.message.bytes`.
-    max_decompressed_message_bytes: int = "max.decompressed.message.bytes";
     /// `fetch.max.bytes`.
     fetch_max_bytes: int = "fetch.max.bytes";
     /// `max.incremental.fetch.session.cache.slots`.
