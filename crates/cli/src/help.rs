@@ -169,11 +169,12 @@ const EXAMPLES: &[Entry] = &[
     ("cluster features", &["thalweg cluster features"]),
     (
         "cluster update-features",
-        &["thalweg cluster update-features metadata.version=4.3 --validate-only"],
+        &["thalweg cluster update-features metadata.version=4.4 --validate-only"],
     ),
     ("cluster quorum", &["thalweg cluster quorum"]),
     ("cluster brokers", &["thalweg cluster brokers 1 --json"]),
     ("cluster unregister", &["thalweg cluster unregister 3"]),
+    ("cluster unregister-controller", &["thalweg cluster unregister-controller --id 3001"]),
     ("cluster log-dirs", &["thalweg cluster log-dirs --broker 1 --replicas"]),
     ("cluster move-replica", &["thalweg cluster move-replica 1 orders:0 /disks/b"]),
     (

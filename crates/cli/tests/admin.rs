@@ -446,6 +446,9 @@ async fn clusters() {
     assert_eq!(moved, format!("t-0 goes to {here}\n"));
     bench.run(&["cluster", "unregister", "7"]).fails(1, "BROKER_ID_NOT_REGISTERED");
     bench.run(&["cluster", "unregister", "1"]).fails(1, "is its own controller");
+    let unregister = ["cluster", "unregister-controller", "--id"];
+    bench.run(&[&unregister[..], &["7"]].concat()).fails(1, "CONTROLLER_ID_NOT_REGISTERED");
+    bench.run(&[&unregister[..], &["1"]].concat()).fails(1, "INVALID_REQUEST");
 
     let deleted = bench.run(&["log", "delete-records", "t:0=2", "t:1=-1"]).ok();
     assert_eq!(deleted, "t:0 begins at 2\nt:1 begins at 0\n");

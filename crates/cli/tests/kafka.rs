@@ -1,7 +1,7 @@
 //! The commands against Apache Kafka behind TLS and SASL, with a property file as Kafka's own
 //! clients take it.
 //!
-//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable there is nothing to do, and the test says so.
 #![cfg(feature = "tls")]
 

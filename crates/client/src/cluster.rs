@@ -1,31 +1,41 @@
 //! A cluster: bootstrap addresses, metadata, and one connection per broker, opened when it is
 //! first needed and again when it was lost.
 //!
+//! A broker that answers REBOOTSTRAP_REQUIRED sends this client away (KIP-1102, KIP-1242): all connections to the
+//! cluster are closed, those too that producers and consumers own, the brokers are forgotten, and the bootstrap
+//! addresses are asked. Invariant: an opening that began before does not add a connection to those in use.
+//!
 //! What this does not do: retry requests or refresh metadata by itself. Who sends knows what an
 //! error means then.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
 use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid, secret};
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
+use crate::backoff::RETRY_BACKOFF_MAX;
 use crate::connection::Connection;
 use crate::core::Metadata;
-use crate::core::metadata::{Broker, Leader, LoweredEpoch};
+use crate::core::metadata::{Broker, Leader, LoweredEpoch, NodeIdentity};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::options::Options;
+use crate::options::{MetadataRecoveryStrategy, Options};
+use crate::raw::RawConnection;
+use crate::transport::CloseSignal;
 
 /// How long one address is tried alone, before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_secs(1);
+/// For so long after the bootstrap addresses were gone back to, a connection that is refused with
+/// REBOOTSTRAP_REQUIRED has only failed: one broker under another id must not end the others' connections all the time.
+const REBOOTSTRAP_PAUSE: Duration = RETRY_BACKOFF_MAX;
 
 /// A connection that is being opened, and what became of that.
 type Opening = watch::Receiver<Option<Result<Connection, Error>>>;
@@ -58,6 +68,20 @@ struct State {
     opening: HashMap<String, Opening>,
     /// Metadata requests sent so far, answered or not.
     metadata_requests: u64,
+    /// Close the connections of this cluster, those of producers and consumers included.
+    close: Vec<oneshot::Sender<()>>,
+    /// Times that the bootstrap addresses were gone back to, and when that was last.
+    rebootstraps: u64,
+    rebootstrapped_at: Option<Instant>,
+}
+
+/// What a connection of the cluster is opened with.
+#[derive(Debug)]
+struct OpeningTerms {
+    identity: Option<NodeIdentity>,
+    close: CloseSignal,
+    /// [`State::rebootstraps`] at that time.
+    rebootstraps: u64,
 }
 
 impl Cluster {
@@ -151,12 +175,15 @@ impl Cluster {
             allow_auto_topic_creation: create,
             ..MetadataRequest::default()
         };
-        self.shared.lock().metadata_requests += 1;
+        let rebootstraps = {
+            let mut state = self.shared.lock();
+            state.metadata_requests += 1;
+            state.rebootstraps
+        };
         let mut response = self.send_any(&request).await?;
-        if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED {
+        if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED && self.shared.rebootstraps() {
             // These brokers are not the ones to ask any more (KIP-1102).
-            tracing::info!("the cluster asks for a new beginning at the bootstrap addresses");
-            self.shared.begin_anew();
+            self.shared.rebootstrap(rebootstraps);
             response = self.send_any(&request).await?;
         }
         if response.error_code != ErrorCode::NONE {
@@ -226,7 +253,14 @@ impl Cluster {
 
     /// A connection to a broker that nobody else uses.
     pub(crate) async fn open(&self, id: i32) -> Result<Connection, Error> {
-        Connection::open(&self.address(id)?, &self.shared.options).await
+        Ok(Connection::drive(self.open_raw(id).await?, &self.shared.options))
+    }
+
+    /// As [`Self::open`], driven by its owner.
+    pub(crate) async fn open_raw(&self, id: i32) -> Result<RawConnection, Error> {
+        let address = self.address(id)?;
+        let terms = self.shared.terms(&mut self.shared.lock(), &address);
+        terms.open(&address, Arc::downgrade(&self.shared), &self.shared.options).await
     }
 
     /// Sends a request to a broker.
@@ -248,8 +282,12 @@ impl Cluster {
         address: &str,
         request: &R,
     ) -> Result<R::Response, Error> {
+        let rebootstraps = self.shared.lock().rebootstraps;
         match connection.send(request).await {
-            Err(Error::Closed { api: None, .. } | Error::Idle { .. }) => {
+            // The address may have been forgotten by a rebootstrap.
+            Err(Error::Closed { api: None, .. } | Error::Idle { .. })
+                if self.shared.lock().rebootstraps == rebootstraps =>
+            {
                 self.connection(address).await?.send(request).await
             }
             sent => sent,
@@ -308,16 +346,24 @@ impl Cluster {
     }
 
     fn candidates(&self) -> Candidates {
+        let (left, rebootstraps) = self.addresses();
+        Candidates { cluster: self.clone(), left, opening: Vec::new(), rebootstraps }
+    }
+
+    /// The addresses that may be asked, in the order of [`Self::send_any`], and [`State::rebootstraps`].
+    fn addresses(&self) -> (std::vec::IntoIter<String>, u64) {
         let state = self.shared.lock();
         let live = state.connections.iter().filter(|(_, c)| c.over().is_none());
         let mut addresses: Vec<String> = live.map(|(address, _)| address.clone()).collect();
         let known = state.metadata.brokers.values().map(|broker| broker.address());
-        for address in known.chain(self.shared.bootstrap.iter().cloned()) {
+        let is_final = !self.shared.rebootstraps() && !state.metadata.brokers.is_empty();
+        let bootstrap = self.shared.bootstrap.iter().filter(|_| !is_final).cloned();
+        for address in known.chain(bootstrap) {
             if !addresses.contains(&address) {
                 addresses.push(address);
             }
         }
-        Candidates { cluster: self.clone(), left: addresses.into_iter(), opening: Vec::new() }
+        (addresses.into_iter(), state.rebootstraps)
     }
 
     fn none_answered(&self, last: Option<Error>) -> Error {
@@ -337,7 +383,8 @@ impl Cluster {
             match state.opening.get(address).filter(|opening| opening.has_changed().is_ok()) {
                 Some(opening) => opening.clone(),
                 None => {
-                    let opening = self.begin_opening(address.to_owned());
+                    let terms = self.shared.terms(&mut state, address);
+                    let opening = self.begin_opening(address.to_owned(), terms);
                     state.opening.insert(address.to_owned(), opening.clone());
                     opening
                 }
@@ -351,22 +398,52 @@ impl Cluster {
     }
 
     /// Opens a connection, whoever goes on waiting for it.
-    fn begin_opening(&self, address: String) -> Opening {
+    fn begin_opening(&self, address: String, terms: OpeningTerms) -> Opening {
         let (done, opening) = watch::channel(None);
         let (shared, options) = (Arc::downgrade(&self.shared), self.shared.options.clone());
         tokio::spawn(async move {
-            let opened = Connection::open(&address, &options).await;
+            let rebootstraps = terms.rebootstraps;
+            let opened = terms.open(&address, shared.clone(), &options).await;
+            let opened = opened.map(|connection| Connection::drive(connection, &options));
             if let Some(shared) = shared.upgrade() {
                 let mut state = shared.lock();
-                state.opening.remove(&address);
-                state.connections.retain(|_, connection| connection.over().is_none());
-                if let Ok(connection) = &opened {
-                    state.connections.insert(address, connection.clone());
+                if state.rebootstraps == rebootstraps {
+                    state.opening.remove(&address);
+                    state.connections.retain(|_, connection| connection.over().is_none());
+                    if let Ok(connection) = &opened {
+                        state.connections.insert(address, connection.clone());
+                    }
                 }
             }
             done.send_replace(Some(opened));
         });
         opening
+    }
+}
+
+impl OpeningTerms {
+    /// Opens a connection. If the broker is not the one that is named, the bootstrap addresses are asked next.
+    async fn open(
+        self,
+        address: &str,
+        shared: Weak<Shared>,
+        options: &Options,
+    ) -> Result<RawConnection, Error> {
+        let OpeningTerms { identity, close, rebootstraps } = self;
+        let opened = RawConnection::open_to(address, options, identity.as_ref(), close).await;
+        // At a bootstrap address, where no broker is named, the code is a failure like any other.
+        if let Err(error) = &opened
+            && error.is_rebootstrap()
+            && let Some(NodeIdentity { cluster_id, node_id }) = &identity
+            && let Some(shared) = shared.upgrade()
+        {
+            tracing::debug!(address, cluster_id, node_id, "another broker answers at this address");
+            let last = shared.lock().rebootstrapped_at;
+            if last.is_none_or(|at| at.elapsed() >= REBOOTSTRAP_PAUSE) {
+                shared.rebootstrap(rebootstraps);
+            }
+        }
+        opened
     }
 }
 
@@ -376,12 +453,19 @@ struct Candidates {
     cluster: Cluster,
     left: std::vec::IntoIter<String>,
     opening: Vec<(String, Connecting)>,
+    /// [`State::rebootstraps`] when the addresses were chosen.
+    rebootstraps: u64,
 }
 
 impl Candidates {
     /// The next that is connected, or cannot be; `None` when there are no more.
     async fn next(&mut self) -> Option<(String, Result<Connection, Error>)> {
         loop {
+            if self.cluster.shared.lock().rebootstraps != self.rebootstraps {
+                // Those that are left are forgotten.
+                self.opening.clear();
+                (self.left, self.rebootstraps) = self.cluster.addresses();
+            }
             if let Some(address) = self.left.next() {
                 let (cluster, of) = (self.cluster.clone(), address.clone());
                 self.opening
@@ -416,12 +500,45 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Forgets the brokers that are known, and the connections to them: what is under way on those
-    /// still ends.
-    fn begin_anew(&self) {
+    /// Whether the bootstrap addresses are gone back to.
+    fn rebootstraps(&self) -> bool {
+        self.options.metadata_recovery_strategy == MetadataRecoveryStrategy::Rebootstrap
+    }
+
+    /// What a connection to an address is opened with.
+    fn terms(&self, state: &mut State, address: &str) -> OpeningTerms {
+        let (closer, close) = oneshot::channel();
+        state.close.retain(|closer| !closer.is_closed());
+        state.close.push(closer);
+        let is_checked = self.rebootstraps() && self.options.metadata_cluster_check;
+        OpeningTerms {
+            identity: state.metadata.identity(address).filter(|_| is_checked),
+            close: CloseSignal::When(close),
+            rebootstraps: state.rebootstraps,
+        }
+    }
+
+    /// Forgets the brokers and closes all connections; the bootstrap addresses are asked next. Several connections may
+    /// be refused at the same time, so this does nothing if the count of `rebootstraps` has changed since.
+    fn rebootstrap(&self, rebootstraps: u64) {
         let mut state = self.lock();
-        Arc::make_mut(&mut state.metadata).brokers.clear();
+        if state.rebootstraps != rebootstraps {
+            return;
+        }
+        tracing::info!(
+            bootstrap = self.bootstrap.join(","),
+            "a broker answered REBOOTSTRAP_REQUIRED: all connections are closed, and the bootstrap \
+             addresses are asked"
+        );
+        state.rebootstraps += 1;
+        state.rebootstrapped_at = Some(Instant::now());
+        Arc::make_mut(&mut state.metadata).forget_brokers();
         state.connections.clear();
+        state.opening.clear();
+        for close in state.close.drain(..) {
+            // The connection may have ended by itself.
+            let _ = close.send(());
+        }
     }
 }
 

@@ -30,7 +30,7 @@ pub(crate) const TRANSACTION: i8 = 1;
 /// batch of `message.max.bytes` (1 MiB by default), or refuses all of them with
 /// UNKNOWN_SERVER_ERROR.
 const COMMIT_MAX: usize = 512 << 10;
-/// Bytes of one such record besides names and metadata; Kafka 4.3 writes 64.
+/// Bytes of one such record besides names and metadata; Kafka 4.4 writes 64.
 const RECORD: usize = 80;
 
 /// An offset that a group committed.

@@ -289,6 +289,10 @@ impl Error {
             // generation, or no member, stays that.
             Error::Group { code: ErrorCode::REBALANCE_IN_PROGRESS, .. }
             | Error::Group { code: ErrorCode::STALE_MEMBER_EPOCH, .. } => true,
+            // The bootstrap addresses are asked next.
+            Error::Negotiate { source: NegotiationError::Refused(code), .. } => {
+                *code == ErrorCode::REBOOTSTRAP_REQUIRED
+            }
             Error::NoBootstrap(last) => last.is_retriable(),
             Error::Broker { code, .. } | Error::Topic { code, .. } | Error::Group { code, .. } => {
                 code.is_retriable()
@@ -328,8 +332,14 @@ impl Error {
             | Error::ShutDown { .. }
             | Error::Idle { .. }
             | Error::UnknownBroker(_) => true,
-            _ => false,
+            error => error.is_rebootstrap(),
         }
+    }
+
+    /// Whether a broker is not the one that the metadata name, or of another cluster (KIP-1242).
+    pub(crate) fn is_rebootstrap(&self) -> bool {
+        let code = ErrorCode::REBOOTSTRAP_REQUIRED;
+        matches!(self, Error::Negotiate { source: NegotiationError::Refused(of), .. } if *of == code)
     }
 }
 

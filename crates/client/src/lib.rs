@@ -153,7 +153,7 @@ pub use error::{AuthenticationError, Error};
 pub use offsets::FoundOffset;
 #[cfg(feature = "tls")]
 pub use options::{Identity, Pem, Roots, TlsOptions};
-pub use options::{Mechanism, Options, SaslOptions, Security};
+pub use options::{Mechanism, MetadataRecoveryStrategy, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, Transaction, TrySendError};
 pub use properties::{Properties, Unused};
 pub use raw::{RawConnection, RawReceiver, RawSender};

@@ -43,6 +43,13 @@ pub struct Options {
     pub max_in_flight: usize,
     /// Largest response in bytes; a longer one ends the connection. 256 MiB.
     pub max_response_bytes: usize,
+    /// What is done about brokers that cannot be reached, or send clients away (`metadata.recovery.strategy`);
+    /// [`MetadataRecoveryStrategy::Rebootstrap`].
+    pub metadata_recovery_strategy: MetadataRecoveryStrategy,
+    /// Whether brokers are told which cluster and which broker is meant (`metadata.cluster.check.enable`, KIP-1242); yes.
+    /// A broker that is another one refuses the connection then, and the bootstrap addresses are asked. Brokers
+    /// before 4.4 do not check it. [`MetadataRecoveryStrategy::None`] turns it off, too.
+    pub metadata_cluster_check: bool,
     /// Software name that the broker counts clients by (KIP-511).
     pub software_name: Arc<str>,
     /// Version that goes with it.
@@ -51,6 +58,18 @@ pub struct Options {
     pub security: Security,
     /// How this client proves who it is; not at all.
     pub sasl: Option<SaslOptions>,
+}
+
+/// When the bootstrap addresses are asked again (`metadata.recovery.strategy`, KIP-899, KIP-1102).
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[non_exhaustive]
+pub enum MetadataRecoveryStrategy {
+    /// When none of the brokers that are known answers, or one answers REBOOTSTRAP_REQUIRED. All connections of
+    /// the cluster are closed in the latter case.
+    #[default]
+    Rebootstrap,
+    /// Never, once brokers are known.
+    None,
 }
 
 /// What connections are made of. Kafka's `security.protocol` says this and whether there is SASL in
@@ -113,6 +132,8 @@ setters! {
         connect_ahead: usize => with_connect_ahead,
         max_in_flight: usize => with_max_in_flight,
         max_response_bytes: usize => with_max_response_bytes,
+        metadata_recovery_strategy: MetadataRecoveryStrategy => with_metadata_recovery_strategy,
+        metadata_cluster_check: bool => with_metadata_cluster_check,
         security: Security => with_security,
     }
 }
@@ -157,6 +178,8 @@ impl Default for Options {
             connect_ahead: 8,
             max_in_flight: 5,
             max_response_bytes: 256 << 20,
+            metadata_recovery_strategy: MetadataRecoveryStrategy::Rebootstrap,
+            metadata_cluster_check: true,
             software_name: "thalweg".into(),
             software_version: env!("CARGO_PKG_VERSION").into(),
             security: Security::Plaintext,

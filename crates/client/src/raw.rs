@@ -16,9 +16,13 @@ use tokio::time::{Instant, timeout, timeout_at};
 pub use thalweg_connection::pipeline::{begin_request, encode_request, set_correlation_id};
 
 use crate::auth::{self, Ask, SaslSession};
+use crate::core::metadata::NodeIdentity;
 use crate::error::Error;
 use crate::options::{Options, bounded};
-use crate::transport::{self, ReadHalf, WriteHalf};
+use crate::transport::{self, CloseSignal, ReadHalf, WriteHalf};
+
+/// First version of ApiVersions that names the broker which is meant (KIP-1242).
+const FIRST_WITH_NODE: i16 = 5;
 
 /// A connection on which the broker's versions are known, and on which this client is logged in if
 /// it has to be.
@@ -51,6 +55,16 @@ impl RawConnection {
     /// [`Error::Authentication`] when the broker and this client do not trust each other: trying
     /// again at once would be of no use.
     pub async fn open(addr: &str, options: &Options) -> Result<RawConnection, Error> {
+        RawConnection::open_to(addr, options, None, CloseSignal::Never).await
+    }
+
+    /// As [`Self::open`]. The request names the broker by its `identity`, and `close` ends the connection.
+    pub(crate) async fn open_to(
+        addr: &str,
+        options: &Options,
+        identity: Option<&NodeIdentity>,
+        close: CloseSignal,
+    ) -> Result<RawConnection, Error> {
         let addr: Arc<str> = addr.into();
         let after = bounded(options.connect_timeout);
         let until = Instant::now() + after;
@@ -60,10 +74,21 @@ impl RawConnection {
         let halves = timeout_at(until, transport::secure(stream, &addr, options));
         let halves = halves.await.map_err(|_| late("TLS (SSL) handshake"))??;
         let mut connection = RawConnection::over(halves, addr.clone(), options.clone());
-        let negotiated = timeout_at(until, connection.negotiate());
+        connection.receiver.stream.close_on(close);
+        // Before the login, Kafka's broker does not look at the identity.
+        let (at_first, logged_in) = match &options.sasl {
+            Some(_) => (None, identity),
+            None => (identity, None),
+        };
+        let negotiated = timeout_at(until, connection.negotiate(at_first));
         negotiated.await.map_err(|_| late("ApiVersions"))?.map_err(transport::judge)?;
-        let logged_in = timeout_at(until, auth::log_in(&mut connection));
-        logged_in.await.map_err(|_| late("SASL authentication"))?.map_err(transport::judge)?;
+        let login = timeout_at(until, auth::log_in(&mut connection));
+        login.await.map_err(|_| late("SASL authentication"))?.map_err(transport::judge)?;
+        if logged_in.is_some() && connection.version_of::<ApiVersionsRequest>()? >= FIRST_WITH_NODE
+        {
+            let negotiated = timeout_at(until, connection.negotiate(logged_in));
+            negotiated.await.map_err(|_| late("ApiVersions"))??;
+        }
         Ok(connection)
     }
 
@@ -89,8 +114,12 @@ impl RawConnection {
         }
     }
 
-    async fn negotiate(&mut self) -> Result<(), Error> {
-        let request = api_versions(&self.options);
+    async fn negotiate(&mut self, identity: Option<&NodeIdentity>) -> Result<(), Error> {
+        let mut request = api_versions(&self.options);
+        if let Some(NodeIdentity { cluster_id, node_id }) = identity {
+            request.cluster_id = Some(cluster_id.clone());
+            request.node_id = *node_id;
+        }
         let mut negotiation = Negotiation::default();
         loop {
             let body = self.exchange(&request, negotiation.version()).await?;

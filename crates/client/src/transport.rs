@@ -12,6 +12,7 @@ use thalweg_wire::{Segment, Writer};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpSocket, TcpStream};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 #[cfg(feature = "tls")]
 use tokio_rustls::{TlsConnector, client::TlsStream};
@@ -26,12 +27,55 @@ const TLS_ALERT: usize = 0x1503;
 /// Pieces in one write; the kernel takes up to 1024.
 const SLICES_MAX: usize = 64;
 
-/// The half of a connection that is read from.
+/// The half of a connection that is read from. A [`CloseSignal`] ends it, and so the connection.
 #[derive(Debug)]
-pub(crate) enum ReadHalf {
+pub(crate) struct ReadHalf {
+    stream: ReadStream,
+    close: CloseSignal,
+}
+
+#[derive(Debug)]
+enum ReadStream {
     Tcp(OwnedReadHalf),
     #[cfg(feature = "tls")]
     Tls(tokio::io::ReadHalf<TlsStream<TcpStream>>),
+}
+
+/// Closes a connection from outside of the task that owns it.
+#[derive(Debug)]
+pub(crate) enum CloseSignal {
+    /// Only its owner closes the connection.
+    Never,
+    /// A message closes it; a sender that is dropped does not.
+    When(oneshot::Receiver<()>),
+    /// The connection is closed.
+    Given,
+}
+
+impl CloseSignal {
+    /// Whether the signal was given; else the task is woken when it is.
+    fn poll_given(&mut self, cx: &mut Context<'_>) -> bool {
+        if let CloseSignal::When(given) = self {
+            match Pin::new(given).poll(cx) {
+                Poll::Pending => {}
+                Poll::Ready(Ok(())) => *self = CloseSignal::Given,
+                Poll::Ready(Err(_)) => *self = CloseSignal::Never,
+            }
+        }
+        matches!(self, CloseSignal::Given)
+    }
+}
+
+impl ReadHalf {
+    /// Over TCP.
+    pub(crate) fn tcp(half: OwnedReadHalf) -> ReadHalf {
+        ReadHalf { stream: ReadStream::Tcp(half), close: CloseSignal::Never }
+    }
+
+    /// Reading fails once the signal is given.
+    pub(crate) fn close_on(&mut self, close: CloseSignal) {
+        self.close = close;
+    }
 }
 
 /// The half of a connection that is written to. With TLS what was written may wait until it is
@@ -49,10 +93,11 @@ impl AsyncRead for ReadHalf {
         cx: &mut Context<'_>,
         buf: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        match self.get_mut() {
-            ReadHalf::Tcp(half) => Pin::new(half).poll_read(cx, buf),
+        let ReadHalf { stream, close } = self.get_mut();
+        let polled = match stream {
+            ReadStream::Tcp(half) => Pin::new(half).poll_read(cx, buf),
             #[cfg(feature = "tls")]
-            ReadHalf::Tls(half) => match Pin::new(half).poll_read(cx, buf) {
+            ReadStream::Tls(half) => match Pin::new(half).poll_read(cx, buf) {
                 // Brokers close without TLS's own goodbye. Nothing can be cut off unseen by that:
                 // frames say how long they are.
                 Poll::Ready(Err(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
@@ -60,7 +105,12 @@ impl AsyncRead for ReadHalf {
                 }
                 polled => polled,
             },
+        };
+        if polled.is_pending() && close.poll_given(cx) {
+            let why = "closed by this client, which goes back to its bootstrap addresses";
+            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionAborted, why)));
         }
+        polled
     }
 }
 
@@ -152,13 +202,14 @@ pub(crate) async fn secure(
     match &options.security {
         Security::Plaintext => {
             let (read, write) = stream.into_split();
-            Ok((ReadHalf::Tcp(read), WriteHalf::Tcp(write)))
+            Ok((ReadHalf::tcp(read), WriteHalf::Tcp(write)))
         }
         #[cfg(feature = "tls")]
         Security::Tls(tls) => {
             let stream = shake_hands(stream, addr, tls).await?;
             let (read, write) = tokio::io::split(stream);
-            Ok((ReadHalf::Tls(read), WriteHalf::Tls(write)))
+            let read = ReadHalf { stream: ReadStream::Tls(read), close: CloseSignal::Never };
+            Ok((read, WriteHalf::Tls(write)))
         }
     }
 }
@@ -275,6 +326,7 @@ pub(crate) async fn write_frame(
 mod tests {
     use bytes::Bytes;
     use thalweg_wire::RecordsRef;
+    use tokio::io::AsyncReadExt;
 
     use super::*;
 
@@ -332,6 +384,35 @@ mod tests {
         assert!(stream.nodelay().unwrap());
         let socket = TcpSocket::from_std_stream(stream.into_std().unwrap());
         assert!(socket.keepalive().unwrap());
+    }
+
+    #[tokio::test]
+    async fn close_signal_ends_a_read_that_waits() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let read_half = async || {
+            let (read, write) = TcpStream::connect(address).await.unwrap().into_split();
+            let (given, close) = oneshot::channel();
+            let mut read = ReadHalf::tcp(read);
+            read.close_on(CloseSignal::When(close));
+            (read, write, given, listener.accept().await.unwrap().0)
+        };
+        let read_one = async |mut read: ReadHalf| {
+            let read = tokio::spawn(async move { read.read(&mut [0; 1]).await });
+            tokio::task::yield_now().await;
+            read
+        };
+        let (read, _write, given, _broker) = read_half().await;
+        let waiting = read_one(read).await;
+        given.send(()).unwrap();
+        let error = waiting.await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
+        // A cluster that is dropped closes nothing.
+        let (read, _write, given, mut broker) = read_half().await;
+        let waiting = read_one(read).await;
+        drop(given);
+        broker.write_all(b"a").await.unwrap();
+        assert_eq!(waiting.await.unwrap().unwrap(), 1);
     }
 
     #[tokio::test]

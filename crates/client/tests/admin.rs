@@ -450,6 +450,8 @@ async fn replicas_and_leaders() {
     assert!(moved[&one].is_ok(), "{moved:?}");
     let unknown = admin.unregister_broker(7).await;
     assert_eq!(code(&unknown), ErrorCode::BROKER_ID_NOT_REGISTERED);
+    let unknown = admin.unregister_controller(7).await;
+    assert_eq!(code(&unknown), ErrorCode::CONTROLLER_ID_NOT_REGISTERED);
     bench.broker.shut_down().await;
 }
 

@@ -1,7 +1,7 @@
 //! Three nodes of Apache Kafka: leaders that move all the time, followers that are nearer, nodes
 //! that die, logs that lose records. One cluster for all: it takes seconds to start.
 //!
-//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable there is nothing to do, and the test says so.
 
 use crate::support::tap;

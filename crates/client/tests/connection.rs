@@ -151,7 +151,7 @@ fn api_versions() -> ApiVersionsResponse {
         ..ApiVersion::default()
     };
     ApiVersionsResponse {
-        api_keys: vec![range(ApiKey::API_VERSIONS, 4), range(MetadataRequest::API_KEY, 13)],
+        api_keys: vec![range(ApiKey::API_VERSIONS, 5), range(MetadataRequest::API_KEY, 13)],
         ..ApiVersionsResponse::default()
     }
 }
@@ -269,6 +269,7 @@ async fn a_connection_that_is_not_used_is_closed_and_opened_again() {
     let options = quick().with_connections_max_idle(Duration::from_millis(50));
     let cluster = Cluster::connect(&fake.addr, options).await.unwrap();
     let before = cluster.broker(5).await.unwrap();
+    assert!(before.over().is_none());
     let over = end_of(&before).await;
     assert!(matches!(over, Error::Idle { .. }), "{over}");
     assert_eq!(fake.accepted.load(Ordering::Relaxed), 1);
@@ -419,7 +420,7 @@ async fn clusters_go_on_to_the_next_address() {
 }
 
 #[tokio::test]
-async fn a_cluster_that_asks_for_a_new_beginning_gets_it() {
+async fn cluster_rebootstraps_when_metadata_says_so() {
     let fake = fake(Manner::Leaving).await;
     let cluster = Cluster::connect(&fake.addr, quick()).await.unwrap();
     let before = cluster.broker(5).await.unwrap();
@@ -427,8 +428,7 @@ async fn a_cluster_that_asks_for_a_new_beginning_gets_it() {
         let (metadata, _) = cluster.refresh(&["t"]).await.unwrap();
         assert_eq!(metadata.brokers.len(), 1);
     }
-    // What was under way on a connection is not cut off by it.
-    assert!(before.over().is_none());
+    assert!(matches!(end_of(&before).await, Error::Io { .. }));
 }
 
 #[tokio::test]

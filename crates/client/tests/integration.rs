@@ -18,6 +18,7 @@ mod offset_commit;
 mod pauses;
 mod producer;
 mod producer_transactions;
+mod rebootstrap;
 mod recreated;
 mod security;
 mod send_sync;

@@ -123,6 +123,7 @@ async fn admin_calls_end_by_their_limit_if_broker_hangs() {
     is_late(soon(admin.describe_features()).await.unwrap_err());
     is_late(soon(admin.describe_quorum()).await.unwrap_err());
     is_late(soon(admin.unregister_broker(7)).await.unwrap_err());
+    is_late(soon(admin.unregister_controller(7)).await.unwrap_err());
     let topic = NewTopic::new("other").with_partitions(1).with_replication_factor(1);
     for (_, result) in soon(admin.create_topics([topic], Mode::Apply)).await {
         is_late(result.unwrap_err());

@@ -1,7 +1,7 @@
 //! Logging in, and again before the session ends, on a broker that watches what comes when.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use thalweg::{
@@ -9,9 +9,10 @@ use thalweg::{
     SaslOptions, Security,
 };
 use thalweg_wire::messages::api_versions_response::ApiVersion;
+use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
-    ApiVersionsResponse, MetadataRequest, MetadataResponse, RequestHeader, SaslAuthenticateRequest,
-    SaslAuthenticateResponse, SaslHandshakeResponse,
+    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse, RequestHeader,
+    SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeResponse,
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -49,7 +50,11 @@ struct Fake {
     addr: String,
     connections: Arc<AtomicUsize>,
     logins: Arc<AtomicUsize>,
+    asked: Asked,
 }
+
+/// The cluster and node of each ApiVersions request, and whether it came after the login.
+type Asked = Arc<Mutex<Vec<(Option<String>, i32, bool)>>>;
 
 impl Fake {
     async fn start(manner: Manner) -> Fake {
@@ -58,13 +63,22 @@ impl Fake {
         let connections = Arc::new(AtomicUsize::new(0));
         let logins = Arc::new(AtomicUsize::new(0));
         let counts = (Arc::clone(&connections), Arc::clone(&logins));
+        let asked = Asked::default();
+        let asking = Arc::clone(&asked);
+        let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
                 counts.0.fetch_add(1, Ordering::SeqCst);
-                tokio::spawn(serve(stream, manner, Arc::clone(&counts.1)));
+                tokio::spawn(serve(
+                    stream,
+                    manner,
+                    port,
+                    Arc::clone(&counts.1),
+                    Arc::clone(&asking),
+                ));
             }
         });
-        Fake { addr, connections, logins }
+        Fake { addr, connections, logins, asked }
     }
 
     fn counts(&self) -> (usize, usize) {
@@ -72,7 +86,13 @@ impl Fake {
     }
 }
 
-async fn serve(mut stream: TcpStream, manner: Manner, logins: Arc<AtomicUsize>) -> Option<()> {
+async fn serve(
+    mut stream: TcpStream,
+    manner: Manner,
+    port: u16,
+    logins: Arc<AtomicUsize>,
+    asked: Asked,
+) -> Option<()> {
     let mut ends: Option<Instant> = None;
     let mut is_greeted = false;
     loop {
@@ -90,7 +110,12 @@ async fn serve(mut stream: TcpStream, manner: Manner, logins: Arc<AtomicUsize>) 
             w.uvarint(0);
         }
         match api {
-            ApiKey::API_VERSIONS => api_versions().encode(&mut w, version).unwrap(),
+            ApiKey::API_VERSIONS => {
+                let request = ApiVersionsRequest::decode(&mut r, version).unwrap();
+                let of = (request.cluster_id, request.node_id, ends.is_some());
+                asked.lock().unwrap().push(of);
+                api_versions().encode(&mut w, version).unwrap();
+            }
             ApiKey::SASL_HANDSHAKE => {
                 assert!(!is_greeted && version == 1);
                 is_greeted = true;
@@ -123,7 +148,17 @@ async fn serve(mut stream: TcpStream, manner: Manner, logins: Arc<AtomicUsize>) 
                     return None;
                 }
                 tokio::time::sleep(manner.pause).await;
-                MetadataResponse::default().encode(&mut w, version).unwrap();
+                // Another address than that of bootstrap.
+                let broker = MetadataResponseBroker {
+                    node_id: 1,
+                    host: "localhost".into(),
+                    port: port.into(),
+                    ..Default::default()
+                };
+                let cluster_id = Some("cluster".into());
+                MetadataResponse { cluster_id, brokers: vec![broker], ..Default::default() }
+                    .encode(&mut w, version)
+                    .unwrap();
             }
         }
         w.end_frame().unwrap();
@@ -140,7 +175,7 @@ fn api_versions() -> ApiVersionsResponse {
     };
     ApiVersionsResponse {
         api_keys: vec![
-            range(ApiKey::API_VERSIONS, 4),
+            range(ApiKey::API_VERSIONS, 5),
             range(ApiKey::METADATA, 12),
             range(ApiKey::SASL_HANDSHAKE, 1),
             range(ApiKey::SASL_AUTHENTICATE, 2),
@@ -247,6 +282,18 @@ async fn trouble_of_the_brokers_own_is_no_refusal() {
     let fake = Fake::start(manner).await;
     let error = RawConnection::open(&fake.addr, &alice()).await.unwrap_err();
     assert!(matches!(error, Error::Broker { .. }), "{error:?}");
+}
+
+/// Before the login, Kafka's broker does not look at them.
+#[tokio::test]
+async fn api_versions_names_the_broker_after_the_login() {
+    let fake = Fake::start(Manner::default()).await;
+    let cluster = Cluster::connect(&fake.addr, alice()).await.unwrap();
+    let nothing = (None, -1, false);
+    assert_eq!(*fake.asked.lock().unwrap(), [nothing.clone()]);
+    cluster.broker(1).await.unwrap();
+    let named = (Some("cluster".to_owned()), 1, true);
+    assert_eq!(*fake.asked.lock().unwrap(), [nothing.clone(), nothing, named]);
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@
 //! written all the while, and each must be read by one of the two, once. `fates` has members that die
 //! and members that come back.
 //!
-//! Needs kcat, Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without
+//! Needs kcat, Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without
 //! the variable there is nothing to do, and the test says so.
 
 mod crashed_members;

@@ -2,7 +2,7 @@
 //! it may be, on this broker and on Apache Kafka. This client commits any number of offsets, in as
 //! many requests as that takes.
 //!
-//! Kafka's half needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3.
+//! Kafka's half needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4.
 //! Without the variable it is left out, and the test says so.
 
 use std::collections::BTreeMap;

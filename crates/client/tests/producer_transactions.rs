@@ -17,8 +17,10 @@ use thalweg::{
     OffsetReset, Position, ProduceErrorKind, Producer, ProducerConfig, ProducerRecord,
     TopicPartition, TransactionError,
 };
-use thalweg_wire::messages::{ApiVersionsResponse, EndTxnResponse};
-use thalweg_wire::{ApiKey, ErrorCode};
+use thalweg_wire::messages::{
+    ApiVersionsResponse, EndTxnResponse, MetadataResponse, TxnOffsetCommitResponse,
+};
+use thalweg_wire::{ApiKey, ErrorCode, Uuid};
 
 const TOPIC: &str = "t";
 const PARTITIONS: i32 = 3;
@@ -242,6 +244,97 @@ async fn offsets_are_committed_with_their_transaction() {
 }
 
 /// The answer is PRODUCER_FENCED in version 1 and INVALID_TXN_STATE in version 2: it is one error.
+/// The versions of TxnOffsetCommit that a producer uses, and times that it asks for metadata while it commits one
+/// offset. The judge changes what is answered.
+async fn commit_one_offset(
+    world: &World,
+    level: i16,
+    mut judge: impl FnMut(&Answer<'_>) -> Fate + Send + 'static,
+) -> (Vec<i16>, u64, Result<(), TransactionError>) {
+    let versions = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&versions);
+    world.hostile.judge(move |answer| {
+        if answer.api == ApiKey::TXN_OFFSET_COMMIT {
+            seen.lock().unwrap().push(answer.version);
+        }
+        match judge(answer) {
+            Fate::Pass => answer_of(level, answer),
+            fate => fate,
+        }
+    });
+    let cluster = world.hostile.cluster().await;
+    let producer = Producer::new(cluster.clone(), world.config()).unwrap();
+    let transaction = soon(producer.begin()).await.unwrap();
+    let asked = cluster.metadata_requests();
+    let sent = soon(transaction.send_offsets([committed_at(5)], &GroupMetadata::new("g"))).await;
+    let asked = cluster.metadata_requests() - asked;
+    let ended = soon(transaction.commit()).await;
+    assert_eq!(sent.is_ok(), ended.is_ok());
+    // The producer goes on.
+    drop(soon(producer.begin()).await.unwrap());
+    let versions = versions.lock().unwrap().clone();
+    (versions, asked, sent)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn txn_offset_commit_names_topic_ids_from_version_6() {
+    let world = World::new(2).await;
+    let (versions, asked, sent) = commit_one_offset(&world, 2, |_| Fate::Pass).await;
+    assert_eq!((versions, asked, sent), (vec![6], 1, Ok(())));
+    assert_eq!(committed(&world.cluster, "g").await, Some(5));
+    // Clients that add groups themselves use version 4 at most.
+    let (versions, asked, sent) = commit_one_offset(&world, 1, |_| Fate::Pass).await;
+    assert_eq!((versions, asked, sent), (vec![4], 0, Ok(())));
+    // A topic without an id goes by its name.
+    let without_ids = |answer: &Answer<'_>| match answer.api {
+        ApiKey::METADATA => answer.change(|it: &mut MetadataResponse| {
+            it.topics.iter_mut().for_each(|topic| topic.topic_id = Uuid::ZERO);
+        }),
+        _ => Fate::Pass,
+    };
+    let (versions, _, sent) = commit_one_offset(&world, 2, without_ids).await;
+    assert_eq!((versions, sent), (vec![5], Ok(())));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn unknown_topic_id_is_retried_after_metadata() {
+    let world = World::new(2).await;
+    let mut left = 2;
+    let refuses = move |answer: &Answer<'_>| match answer.api {
+        ApiKey::TXN_OFFSET_COMMIT if left > 0 => {
+            left -= 1;
+            refused_offsets(answer, ErrorCode::UNKNOWN_TOPIC_ID)
+        }
+        _ => Fate::Pass,
+    };
+    let (versions, asked, sent) = commit_one_offset(&world, 2, refuses).await;
+    assert_eq!((versions, asked, sent), (vec![6; 3], 3, Ok(())));
+    assert_eq!(committed(&world.cluster, "g").await, Some(5));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn offsets_of_a_group_that_is_gone_abort_the_transaction() {
+    let world = World::new(2).await;
+    for code in [ErrorCode::GROUP_ID_NOT_FOUND, ErrorCode::STALE_MEMBER_EPOCH] {
+        let refuses = move |answer: &Answer<'_>| match answer.api {
+            ApiKey::TXN_OFFSET_COMMIT => refused_offsets(answer, code),
+            _ => Fate::Pass,
+        };
+        let (versions, _, sent) = commit_one_offset(&world, 2, refuses).await;
+        assert_eq!(versions, [6]);
+        let error = sent.unwrap_err();
+        assert!(error.is_aborted() && error.is_retriable(), "{error}");
+    }
+    assert_eq!(committed(&world.cluster, "g").await, None);
+}
+
+fn refused_offsets(answer: &Answer<'_>, code: ErrorCode) -> Fate {
+    answer.change(|it: &mut TxnOffsetCommitResponse| {
+        let partitions = it.topics.iter_mut().flat_map(|topic| &mut topic.partitions);
+        partitions.for_each(|partition| partition.error_code = code);
+    })
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transaction_that_took_too_long_reads_as_fenced() {
     for level in [2, 1] {

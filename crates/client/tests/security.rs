@@ -1,6 +1,6 @@
 //! TLS and SASL against Apache Kafka. One broker for all: it takes seconds to start.
 //!
-//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable there is nothing to do, and the test says so.
 #![cfg(feature = "tls")]
 

@@ -21,11 +21,11 @@ use thalweg::raw::{RawConnection, RawReceiver, RawSender};
 use thalweg::stream::*;
 use thalweg::{
     AbortReason, Acks, AdminError, Assignor, CommittedOffset, ConsumerRecord, Fault, FetchCounts,
-    FoundOffset, GroupError, GroupProtocol, GroupStatus, IsolationLevel, Metadata, OffsetReset,
-    OwnedRecord, PartitionError, PartitionErrorKind, PartitionStatus, Position, ProduceCounts,
-    ProduceError, ProduceErrorKind, ProducerRecord, RecordMetadata, Records,
-    RecordsIntoIter as IntoIter, RecordsIter as Iter, SharedRecord, TopicPartition,
-    TransactionError,
+    FoundOffset, GroupError, GroupProtocol, GroupStatus, IsolationLevel, Metadata,
+    MetadataRecoveryStrategy, OffsetReset, OwnedRecord, PartitionError, PartitionErrorKind,
+    PartitionStatus, Position, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
+    RecordMetadata, Records, RecordsIntoIter as IntoIter, RecordsIter as Iter, SharedRecord,
+    TopicPartition, TransactionError,
 };
 use thalweg_wire::messages::MetadataRequest;
 
@@ -98,6 +98,7 @@ fn types_can_be_shared() {
     shared_with::<RawSender>();
     shared_with::<RawReceiver>();
     shared::<Options>();
+    shared::<MetadataRecoveryStrategy>();
     shared::<Security>();
     shared::<SaslOptions>();
     shared::<Mechanism>();
@@ -370,6 +371,7 @@ fn admins(admin: &Admin, acl: AclFilter) {
     send(admin.broker_versions());
     send(admin.describe_features());
     send(admin.unregister_broker(1));
+    send(admin.unregister_controller(1));
     send(admin.update_features(Vec::new(), Mode::Apply));
     send(admin.describe_quorum());
     send(admin.list_offsets(BTreeMap::new(), IsolationLevel::default()));

@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn an_older_broker_is_asked_again_in_its_version() {
         let mut negotiation = Negotiation::default();
-        assert_eq!(negotiation.version(), 4);
+        assert_eq!(negotiation.version(), 5);
         let body = answer(ErrorCode::UNSUPPORTED_VERSION, &[(18, 0, 2)], 0);
         assert!(matches!(negotiation.on_response(&body), Ok(Step::Again)));
         assert_eq!(negotiation.version(), 2);

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use serde_json::{Map, Value, json};
-use thalweg::admin::{FeatureUpdate, Mode, QuorumReplica, UpgradeType};
+use thalweg::admin::{AdminError, FeatureUpdate, Mode, QuorumReplica, UpgradeType};
 use thalweg_metadata::MetadataVersion;
 use thalweg_wire::ApiKey;
 
@@ -52,17 +52,41 @@ pub(super) struct UnregisterArgs {
 }
 
 pub(super) async fn unregister(
-    mut session: CommandContext,
+    session: CommandContext,
     args: UnregisterArgs,
 ) -> Result<(), CliError> {
     let result = session.admin.unregister_broker(args.broker).await;
+    told(session, &format!("broker {}", args.broker), result)
+}
+
+#[derive(Args)]
+pub(super) struct UnregisterControllerArgs {
+    /// The controller's id
+    #[arg(long, value_name = "ID", value_parser = clap::value_parser!(i32).range(0..))]
+    id: i32,
+}
+
+pub(super) async fn unregister_controller(
+    session: CommandContext,
+    args: UnregisterControllerArgs,
+) -> Result<(), CliError> {
+    let result = session.admin.unregister_controller(args.id).await;
+    told(session, &format!("controller {}", args.id), result)
+}
+
+/// Says whether a node is unregistered.
+fn told(
+    mut session: CommandContext,
+    node: &str,
+    result: Result<(), AdminError>,
+) -> Result<(), CliError> {
     let failure = result.as_ref().err().map(ToString::to_string);
     let mut tally = Tally::default();
-    let is_done = tally.take(format!("broker {}", args.broker), result).is_some();
+    let is_done = tally.take(node.to_owned(), result).is_some();
     if session.json() {
         session.out.json(&json!({"unregistered": is_done, "error": failure}))?;
     } else if is_done {
-        session.out.line(&format!("broker {} is unregistered", args.broker))?;
+        session.out.line(&format!("{node} is unregistered"))?;
     }
     tally.conclude(session.out)
 }
@@ -70,7 +94,7 @@ pub(super) async fn unregister(
 #[derive(Args)]
 pub(super) struct UpdateArgs {
     /// Features and their new levels; 0 puts one out of use. That of metadata.version may be a
-    /// release: 4.3, 4.3-IV0
+    /// release: 4.4, 4.4-IV2
     #[arg(required = true, value_name = "FEATURE=LEVEL", value_parser = parse_level)]
     features: Vec<(String, i16)>,
     /// Go down, as long as nothing is lost by it
@@ -275,12 +299,15 @@ mod tests {
     fn levels_have_names() {
         let level = |text: &str| parse_level(text).map(|(_, level)| level);
         assert_eq!(level("metadata.version=4.3"), Ok(30));
+        assert_eq!(level("metadata.version=4.4"), Ok(33));
+        assert_eq!(level("metadata.version=4.4-IV1"), Ok(32));
         assert_eq!(level("metadata.version=4.0-IV1"), level("metadata.version=23"));
         assert_eq!(level("group.version=1"), Ok(1));
         for bad in ["group.version=4.3", "metadata.version=4.9", "x", "x=-1", "x=99999"] {
             assert!(level(bad).is_err(), "{bad}");
         }
         assert_eq!(shown_level("metadata.version", Some(30)), "30 (4.3-IV0)");
+        assert_eq!(shown_level("metadata.version", Some(33)), "33 (4.4-IV2)");
         assert_eq!(shown_level("group.version", Some(1)), "1");
     }
 }

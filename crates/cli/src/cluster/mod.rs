@@ -39,6 +39,11 @@ enum ClusterCommand {
     ///
     /// It stays a replica of what it had: give its partitions to others first (`reassign`).
     Unregister(describe::UnregisterArgs),
+    /// Have the controllers forget a controller that is gone for good.
+    ///
+    /// It has to be out of the quorum. Until it is forgotten, features stay at levels that it supports. Needs
+    /// metadata.version 33 (4.4).
+    UnregisterController(describe::UnregisterControllerArgs),
     /// Show brokers' log directories.
     LogDirs(log_dirs::LogDirsArgs),
     /// Move a replica to another log directory of its broker.
@@ -65,6 +70,9 @@ pub fn run(args: ClusterArgs) -> ExitCode {
             ClusterCommand::Quorum => describe::quorum(open().await?).await,
             ClusterCommand::Brokers(args) => describe::brokers(open().await?, args).await,
             ClusterCommand::Unregister(args) => describe::unregister(open().await?, args).await,
+            ClusterCommand::UnregisterController(args) => {
+                describe::unregister_controller(open().await?, args).await
+            }
             ClusterCommand::LogDirs(args) => log_dirs::show(open().await?, args).await,
             ClusterCommand::MoveReplica(args) => log_dirs::move_replica(open().await?, args).await,
             // It connects by itself, once it knows that what it is told makes sense.

@@ -8,7 +8,7 @@ use thalweg_wire::messages::describe_quorum_response::ReplicaState;
 use thalweg_wire::messages::update_features_request::FeatureUpdateKey;
 use thalweg_wire::messages::{
     ApiVersionsRequest, DescribeClusterRequest, DescribeQuorumRequest, UnregisterBrokerRequest,
-    UpdateFeaturesRequest,
+    UnregisterControllerRequest, UpdateFeaturesRequest,
 };
 use thalweg_wire::{ApiKey, Uuid};
 
@@ -251,6 +251,31 @@ impl Admin {
         self.settle_one(api, |left| async move {
             let connection = self.controller().await?;
             let request = UnregisterBrokerRequest { broker_id: broker, ..Default::default() };
+            let response = connection.send_within(&request, left).await?;
+            AdminError::check(api, response.error_code, response.error_message.as_deref())
+        })
+        .await
+    }
+
+    /// Has the controllers forget a controller that is gone for good (KIP-1312): what it could do counts for no upgrade of
+    /// a feature any more. Needs Kafka 4.4 and its `metadata.version`, 33.
+    ///
+    /// # Errors
+    /// [`CONTROLLER_ID_NOT_REGISTERED`](thalweg_wire::ErrorCode::CONTROLLER_ID_NOT_REGISTERED) for one that they do not know,
+    /// [`INVALID_REQUEST`](thalweg_wire::ErrorCode::INVALID_REQUEST) for the active one.
+    pub fn unregister_controller(
+        &self,
+        controller: i32,
+    ) -> AdminFuture<'_, Result<(), AdminError>> {
+        Box::pin(self.unregister_controller_inner(controller))
+    }
+
+    async fn unregister_controller_inner(&self, controller: i32) -> Result<(), AdminError> {
+        let api = ApiKey::UNREGISTER_CONTROLLER;
+        self.settle_one(api, |left| async move {
+            let connection = self.controller().await?;
+            let request =
+                UnregisterControllerRequest { controller_id: controller, ..Default::default() };
             let response = connection.send_within(&request, left).await?;
             AdminError::check(api, response.error_code, response.error_message.as_deref())
         })

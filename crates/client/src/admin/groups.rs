@@ -316,7 +316,8 @@ impl Admin {
                         .into_iter()
                         .map(|group| {
                             let api = ApiKey::DELETE_GROUPS;
-                            (group.group_id, AdminError::check(api, group.error_code, None))
+                            let message = group.error_message.as_deref();
+                            (group.group_id, AdminError::check(api, group.error_code, message))
                         })
                         .collect(),
                     Err(error) => for_all(groups, error),

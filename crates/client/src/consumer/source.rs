@@ -254,9 +254,8 @@ pub(super) async fn rest(accepted: &Accepted) {
 
 impl FetchConnection {
     pub async fn open(shared: &Shared, broker: i32) -> Result<FetchConnection, Error> {
-        let address = shared.cluster.address(broker)?;
+        let connection = shared.cluster.open_raw(broker).await?;
         let options = shared.cluster.options();
-        let connection = RawConnection::open(&address, options).await?;
         let version = connection.version_of::<FetchRequest>()?;
         let budget = Arc::clone(shared.lock().fetcher.budget());
         let exchange_timeout = options.request_timeout.saturating_add(shared.config.fetch_max_wait);
@@ -411,7 +410,7 @@ mod tests {
         let stream = TcpStream::connect(&*addr).await.unwrap();
         let _unread = listener.accept().await.unwrap();
         let (read, write) = stream.into_split();
-        let halves = (ReadHalf::Tcp(read), WriteHalf::Tcp(write));
+        let halves = (ReadHalf::tcp(read), WriteHalf::Tcp(write));
         let connection = RawConnection::over(halves, addr, Options::default());
         let budget = Budget::new(1 << 20, || {});
         let exchange_timeout = Duration::from_millis(50);

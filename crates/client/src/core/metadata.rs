@@ -39,6 +39,13 @@ impl Broker {
     }
 }
 
+/// A broker as the metadata name it. A broker that is another one refuses the connection (KIP-1242).
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NodeIdentity {
+    pub cluster_id: String,
+    pub node_id: i32,
+}
+
 /// Who leads a partition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leader {
@@ -219,6 +226,26 @@ impl Metadata {
             failed.push((name.clone(), topic.error_code));
         }
         failed
+    }
+
+    /// The cluster's id and the id of the broker at this address; nothing where one is not known, or several brokers
+    /// share the address.
+    pub(crate) fn identity(&self, address: &str) -> Option<NodeIdentity> {
+        let cluster_id = self.cluster_id.clone()?;
+        let mut at = self.brokers.values().filter(|broker| broker.address() == address);
+        match (at.next(), at.next()) {
+            (Some(Broker { id, .. }), None) if *id >= 0 => {
+                Some(NodeIdentity { cluster_id, node_id: *id })
+            }
+            _ => None,
+        }
+    }
+
+    /// Forgets the brokers, and of which cluster they were.
+    pub(crate) fn forget_brokers(&mut self) {
+        self.brokers.clear();
+        self.controller_id = None;
+        self.cluster_id = None;
     }
 
     /// Whether a partition is there, whoever leads it.
@@ -469,6 +496,25 @@ mod tests {
         assert_eq!(metadata.topics.len(), 2, "one topic's answer says nothing of others");
         assert!(metadata.apply_all(&other, 0).is_empty());
         assert!(metadata.topics.keys().eq(["u"]));
+    }
+
+    #[test]
+    fn broker_identity_needs_a_cluster_id_and_an_address_of_its_own() {
+        let mut metadata = Metadata::default();
+        let mut response = answer(7, vec![]);
+        metadata.apply(&response, 0);
+        assert_eq!(metadata.identity("[::1]:9092"), None, "the cluster has no id");
+        response.cluster_id = Some("c".into());
+        metadata.apply(&response, 0);
+        let identity = NodeIdentity { cluster_id: "c".into(), node_id: 1 };
+        assert_eq!(metadata.identity("[::1]:9092"), Some(identity));
+        assert_eq!(metadata.identity("[::1]:9093"), None);
+        let second = MetadataResponseBroker { node_id: 2, ..response.brokers[0].clone() };
+        response.brokers.push(second);
+        metadata.apply(&response, 0);
+        assert_eq!(metadata.identity("[::1]:9092"), None, "two brokers share it");
+        metadata.forget_brokers();
+        assert_eq!((metadata.brokers.len(), metadata.cluster_id), (0, None));
     }
 
     #[test]

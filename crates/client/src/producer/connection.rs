@@ -21,7 +21,7 @@ use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
 use crate::options::bounded;
-use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
+use crate::raw::{Parts, RawReceiver, RawSender};
 
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
@@ -201,9 +201,8 @@ async fn serve(
 
 impl ProduceConnection {
     async fn open(shared: &Shared, broker: i32) -> Result<ProduceConnection, Error> {
-        let address = shared.cluster.address(broker)?;
+        let connection = shared.cluster.open_raw(broker).await?;
         let options = shared.cluster.options();
-        let connection = RawConnection::open(&address, options).await?;
         let version = connection.version_of::<ProduceRequest>()?;
         let addr = Arc::clone(connection.addr());
         let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();

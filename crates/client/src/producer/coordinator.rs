@@ -1,7 +1,7 @@
 //! Asking a transaction's coordinators, one request at a time: what is to be asked `core::produce`
 //! knows, and takes the answers.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,13 +13,14 @@ use thalweg_wire::messages::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest,
     TxnOffsetCommitRequest,
 };
-use thalweg_wire::{ErrorCode, Request};
+use thalweg_wire::{ErrorCode, Request, Uuid};
 
 use super::config::ms;
 use super::shared::Shared;
 use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::connection::Connection;
 use crate::coordinator;
+use crate::core::Metadata;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::transaction::{
     AskNext, Protocol, TransactionAnswer, TransactionOffsets, TransactionRequest,
@@ -37,11 +38,15 @@ const FIRST_WITH_EPOCH: i16 = 3;
 /// clients: later ones of AddPartitionsToTxn are for brokers.
 const END_TXN_V1: i16 = 4;
 const TXN_OFFSET_COMMIT_V1: i16 = 4;
+/// First version of TxnOffsetCommit in which topics go by their ids (KIP-1319).
+const TXN_OFFSET_COMMIT_BY_ID: i16 = 6;
 const ADD_PARTITIONS_OF_CLIENTS: i16 = 3;
 
 /// Asks what is to be asked, until it is aborted.
 pub(super) async fn run(shared: Arc<Shared>, id: Arc<str>) {
-    let mut coordinators = Coordinators { shared, id, known: HashMap::new(), features_epoch: -1 };
+    let known = HashMap::new();
+    let mut coordinators =
+        Coordinators { shared, id, known, features_epoch: -1, has_stale_ids: false };
     let mut failures = 0u32;
     loop {
         let shared = Arc::clone(&coordinators.shared);
@@ -99,7 +104,12 @@ struct Coordinators {
     known: HashMap<Option<Arc<str>>, Connection>,
     /// Where the features are from that are known.
     features_epoch: i64,
+    /// A coordinator did not know the id of a topic: metadata are asked for before the next commit of offsets.
+    has_stale_ids: bool,
 }
+
+/// Ids of topics by their names.
+type TopicIds = BTreeMap<Arc<str>, Uuid>;
 
 /// Why there is no answer.
 struct Unanswered {
@@ -169,8 +179,82 @@ impl Coordinators {
         self.shared.with(|state| state.sender.set_transaction_protocol(protocol));
     }
 
+    /// The ids of the topics that offsets are of; `None` where one is not known, and all of them go by name.
+    /// Metadata are asked for once.
+    async fn topic_ids(&mut self, offsets: &TransactionOffsets) -> Option<TopicIds> {
+        let cluster = &self.shared.cluster;
+        let topics: BTreeSet<Arc<str>> =
+            offsets.offsets.iter().map(|(of, ..)| Arc::clone(&of.topic)).collect();
+        let known = |metadata: &Metadata| {
+            let id_of = |name: &Arc<str>| {
+                let topic = metadata.topics.get(&**name).filter(|topic| !topic.id.is_zero())?;
+                Some((Arc::clone(name), topic.id))
+            };
+            topics.iter().map(id_of).collect::<Option<TopicIds>>()
+        };
+        if !std::mem::take(&mut self.has_stale_ids)
+            && let Some(ids) = known(&cluster.metadata())
+        {
+            return Some(ids);
+        }
+        let names: Vec<&str> = topics.iter().map(|name| &**name).collect();
+        let create = self.shared.config.auto_create_topics;
+        match cluster.refresh_or_create(&names, create).await {
+            Ok((metadata, _)) => known(&metadata),
+            Err(error) => {
+                tracing::debug!(%error, "metadata for offsets of a transaction are not there");
+                None
+            }
+        }
+    }
+
+    async fn commit_offsets(
+        &mut self,
+        connection: &Connection,
+        producer: (i64, i16),
+        offsets: &TransactionOffsets,
+        protocol: Protocol,
+    ) -> Result<TransactionAnswer, Error> {
+        let mut request = offset_commit(self.id.to_string(), producer, offsets);
+        let mut version = connection.version_of::<TxnOffsetCommitRequest>()?;
+        if protocol == Protocol::V1 {
+            version = version.min(TXN_OFFSET_COMMIT_V1);
+        }
+        let mut names: HashMap<Uuid, Arc<str>> = HashMap::new();
+        if version >= TXN_OFFSET_COMMIT_BY_ID {
+            match self.topic_ids(offsets).await {
+                Some(ids) => {
+                    for topic in &mut request.topics {
+                        topic.topic_id = ids.get(&*topic.name).copied().unwrap_or_default();
+                    }
+                    names = ids.into_iter().map(|(name, id)| (id, name)).collect();
+                }
+                None => version = TXN_OFFSET_COMMIT_BY_ID - 1,
+            }
+        }
+        let answer = connection.send_as(&request, version).await?;
+        let mut codes = Vec::new();
+        for topic in answer.topics {
+            let name = match version >= TXN_OFFSET_COMMIT_BY_ID {
+                true => names.get(&topic.topic_id).cloned(),
+                false => Some(topic.name.into()),
+            };
+            let Some(name) = name else { continue };
+            for partition in topic.partitions {
+                let code = partition.error_code;
+                self.has_stale_ids |= code == ErrorCode::UNKNOWN_TOPIC_ID;
+                codes.push((
+                    TopicPartition::new(Arc::clone(&name), partition.partition_index),
+                    code,
+                ));
+            }
+        }
+        let partitions = offsets.offsets.iter().map(|(partition, ..)| partition);
+        Ok(for_each(partitions, codes))
+    }
+
     async fn ask_over(
-        &self,
+        &mut self,
         connection: &Connection,
         request: &TransactionRequest,
     ) -> Result<TransactionAnswer, Error> {
@@ -238,21 +322,7 @@ impl Coordinators {
                 Ok(TransactionAnswer::Code(connection.send(&request).await?.error_code))
             }
             TransactionRequest::CommitOffsets { producer, offsets, protocol } => {
-                let request = offset_commit(transactional_id, *producer, offsets);
-                let version = match protocol {
-                    Protocol::V1 => TXN_OFFSET_COMMIT_V1,
-                    Protocol::V2 => i16::MAX,
-                };
-                let answer = Capped(&request, version).send(connection).await?;
-                let codes = answer.topics.into_iter().flat_map(|topic| {
-                    let name: Arc<str> = topic.name.into();
-                    topic.partitions.into_iter().map(move |partition| {
-                        let index = partition.partition_index;
-                        (TopicPartition::new(Arc::clone(&name), index), partition.error_code)
-                    })
-                });
-                let partitions = offsets.offsets.iter().map(|(partition, ..)| partition);
-                Ok(for_each(partitions, codes.collect()))
+                self.commit_offsets(connection, *producer, offsets, *protocol).await
             }
             TransactionRequest::End { producer, is_commit, protocol } => {
                 let request = EndTxnRequest {

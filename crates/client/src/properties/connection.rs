@@ -6,7 +6,7 @@ use thalweg_connection::Mechanism;
 
 use super::{Properties, jaas, refuse, wrong};
 use crate::error::Error;
-use crate::options::{Options, SaslOptions, Security};
+use crate::options::{MetadataRecoveryStrategy, Options, SaslOptions, Security};
 
 const PLAIN_MODULE: &str = "org.apache.kafka.common.security.plain.PlainLoginModule";
 const SCRAM_MODULE: &str = "org.apache.kafka.common.security.scram.ScramLoginModule";
@@ -42,6 +42,18 @@ fn options(properties: &Properties) -> Result<Options, Error> {
     }
     if let Some(most) = properties.number::<u32>("thalweg.connect.ahead.brokers")? {
         options.connect_ahead = usize::try_from(most).unwrap_or(usize::MAX);
+    }
+    if let Some(strategy) = properties.filled("metadata.recovery.strategy") {
+        options.metadata_recovery_strategy = match strategy.to_ascii_lowercase().as_str() {
+            "rebootstrap" => MetadataRecoveryStrategy::Rebootstrap,
+            "none" => MetadataRecoveryStrategy::None,
+            _ => {
+                return Err(refuse("metadata.recovery.strategy", strategy, "rebootstrap or none"));
+            }
+        };
+    }
+    if let Some(is_checked) = properties.boolean("metadata.cluster.check.enable")? {
+        options.metadata_cluster_check = is_checked;
     }
     let protocol = properties.filled("security.protocol").unwrap_or("PLAINTEXT");
     let (is_encrypted, has_sasl) = match protocol.to_ascii_uppercase().as_str() {
@@ -237,6 +249,20 @@ mod tests {
         assert_eq!(options.connect_ahead, 0);
         let error = from(&[("thalweg.connect.ahead.brokers", "-1")]).unwrap_err();
         assert!(error.to_string().contains("thalweg.connect.ahead.brokers"), "{error}");
+    }
+
+    #[test]
+    fn metadata_recovery_has_two_strategies() {
+        let options = from(&[]).unwrap();
+        assert_eq!(options.metadata_recovery_strategy, MetadataRecoveryStrategy::Rebootstrap);
+        assert!(options.metadata_cluster_check);
+        let given =
+            [("metadata.recovery.strategy", "NONE"), ("metadata.cluster.check.enable", "false")];
+        let options = from(&given).unwrap();
+        assert_eq!(options.metadata_recovery_strategy, MetadataRecoveryStrategy::None);
+        assert!(!options.metadata_cluster_check);
+        let error = from(&[("metadata.recovery.strategy", "wait")]).unwrap_err();
+        assert_eq!(error, "config metadata.recovery.strategy is 'wait', not rebootstrap or none");
     }
 
     #[cfg(feature = "tls")]

@@ -1,4 +1,4 @@
-//! What the names of Kafka's client properties (4.3) mean here.
+//! What the names of Kafka's client properties (4.4) mean here.
 
 /// What a name does here.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub(super) enum Meaning {
 }
 
 /// Names that connections or some client take, or that programs do which use one.
-const TAKEN: [&str; 63] = [
+const TAKEN: [&str; 65] = [
     "acks",
     "allow.auto.create.topics",
     "auto.commit.interval.ms",
@@ -48,8 +48,10 @@ const TAKEN: [&str; 63] = [
     "max.poll.interval.ms",
     "max.poll.records",
     "max.request.size",
+    "metadata.cluster.check.enable",
     "metadata.max.age.ms",
     "metadata.max.idle.ms",
+    "metadata.recovery.strategy",
     "partition.assignment.strategy",
     "partitioner.adaptive.partitioning.enable",
     "partitioner.ignore.keys",
@@ -82,7 +84,9 @@ const TAKEN: [&str; 63] = [
 const OWN: [&str; 1] = ["thalweg.connect.ahead.brokers"];
 
 /// Names of Kafka's clients that nothing here needs.
-const IDLE: [&str; 29] = [
+const IDLE: [&str; 31] = [
+    "bootstrap.resolve.timeout.ms",
+    "buffer.memory.allocation.strategy",
     "client.dns.lookup",
     "enable.metrics.push",
     "exclude.internal.topics",
@@ -90,12 +94,12 @@ const IDLE: [&str; 29] = [
     "key.deserializer",
     "key.serializer",
     "metadata.recovery.rebootstrap.trigger.ms",
-    "metadata.recovery.strategy",
     "metric.reporters",
     "metrics.num.samples",
     "metrics.recording.level",
     "metrics.sample.window.ms",
     "partitioner.availability.timeout.ms",
+    "partitioner.rack.aware",
     "receive.buffer.bytes",
     "reconnect.backoff.max.ms",
     "reconnect.backoff.ms",

@@ -263,6 +263,15 @@ fn each_code_means_what_it_means_to_kafkas_producer() {
             let fatal = fatal(E::ILLEGAL_GENERATION);
             [fatal, failed, failed, failed, fatal, fatal]
         }),
+        (E::UNKNOWN_TOPIC_ID, all(later)),
+        (E::GROUP_ID_NOT_FOUND, {
+            let fatal = fatal(E::GROUP_ID_NOT_FOUND);
+            [fatal, failed, failed, failed, fatal, fatal]
+        }),
+        (E::STALE_MEMBER_EPOCH, {
+            let fatal = fatal(E::STALE_MEMBER_EPOCH);
+            [fatal, failed, failed, failed, fatal, fatal]
+        }),
         (E::GROUP_AUTHORIZATION_FAILED, {
             let fatal = fatal(E::GROUP_AUTHORIZATION_FAILED);
             [fatal, failed, failed, failed, fatal, fatal]

@@ -144,6 +144,7 @@ fn is_settled_by_another(code: ErrorCode) -> bool {
                 | ErrorCode::ILLEGAL_GENERATION
                 | ErrorCode::UNKNOWN_MEMBER_ID
                 | ErrorCode::STALE_MEMBER_EPOCH
+                | ErrorCode::GROUP_ID_NOT_FOUND
                 | ErrorCode::REBALANCE_IN_PROGRESS
         )
 }

@@ -1,6 +1,6 @@
 //! What a transactional producer asks of coordinators, and what their answers mean.
 //!
-//! Errors are told apart as Kafka 4.3's own producer does (`TransactionManager`), with one exception:
+//! Errors are told apart as Kafka 4.4's own producer does (`TransactionManager`), with one exception:
 //! a code that nobody expects in an answer about partitions or offsets is the producer's end there, and
 //! here the transaction's. Aborting is always safe, and where it does not work the producer cannot go on.
 
