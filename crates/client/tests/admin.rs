@@ -1,5 +1,7 @@
 //! The admin client against the broker in this process.
 
+use crate::support::hostile::{Fate, Hostile};
+
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -13,6 +15,7 @@ use thalweg::{
     Options, Position, Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
 use thalweg_testkit::TestBroker;
+use thalweg_wire::messages::DeleteGroupsResponse;
 use thalweg_wire::{ApiKey, ErrorCode, Uuid};
 
 struct Bench {
@@ -453,6 +456,26 @@ async fn replicas_and_leaders() {
     let unknown = admin.unregister_controller(7).await;
     assert_eq!(code(&unknown), ErrorCode::CONTROLLER_ID_NOT_REGISTERED);
     bench.broker.shut_down().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn delete_groups_error_has_the_coordinators_message() {
+    let hostile = Hostile::start().await;
+    hostile.judge(|answer| match answer.api {
+        ApiKey::DELETE_GROUPS => {
+            assert_eq!(answer.version, 3);
+            answer.change(|it: &mut DeleteGroupsResponse| {
+                it.results[0].error_code = ErrorCode::GROUP_DELETION_FAILED;
+                it.results[0].error_message = Some("the plugin is away".into());
+            })
+        }
+        _ => Fate::Pass,
+    });
+    let admin = Admin::new(hostile.cluster().await, AdminConfig::default());
+    let deleted = admin.delete_groups(["g"]).await;
+    let error = deleted["g"].as_ref().unwrap_err();
+    assert_eq!(error.to_string(), "GROUP_DELETION_FAILED: the plugin is away");
+    hostile.broker.shut_down().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

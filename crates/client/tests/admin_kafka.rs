@@ -167,6 +167,10 @@ async fn brokers(bench: &Bench) {
     let quorum = admin.describe_quorum().await.unwrap();
     assert_eq!((quorum.leader, quorum.voters.len()), (1, 1));
     assert!(quorum.high_watermark > 0 && !quorum.nodes.is_empty(), "{quorum:?}");
+    let unknown = admin.unregister_controller(7).await;
+    assert_eq!(code(&unknown), ErrorCode::CONTROLLER_ID_NOT_REGISTERED);
+    let active = admin.unregister_controller(1).await;
+    assert_eq!(code(&active), ErrorCode::INVALID_REQUEST);
 
     let dirs = admin.describe_log_dirs(None).await.unwrap();
     let dir = &dirs[&1].as_ref().unwrap()[0];
