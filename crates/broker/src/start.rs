@@ -10,6 +10,7 @@ use parking_lot::Mutex;
 use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError, OpenReport};
 use thalweg_metadata::config::listeners::Endpoint;
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
+use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_records::Compression;
 use thalweg_records::codec::CompressionSpec;
@@ -365,6 +366,8 @@ fn embedded(
         directory_id: dir.id(),
         listener: controller_listener(&config, listeners),
         static_voters: config.voters().iter().map(|voter| voter.id).collect(),
+        release: MetadataVersion::named(config.format_release_version())
+            .unwrap_or(MetadataVersion::LATEST),
     };
     let (log_config, retention) = metadata_log_config(&config);
     let now = clock.wall_ms();

@@ -91,7 +91,7 @@ pub fn run(args: ServeArgs) -> ExitCode {
             Report::Unknown { name } => {
                 tracing::warn!(
                     name,
-                    "unknown config: Kafka 4.3 has none of this name, it is ignored"
+                    "unknown config: Kafka 4.4 has none of this name, it is ignored"
                 );
             }
             other => tracing::warn!("{other}"),

@@ -397,19 +397,18 @@ mod tests {
             read.close_on(CloseSignal::When(close));
             (read, write, given, listener.accept().await.unwrap().0)
         };
-        let read_one = async |mut read: ReadHalf| {
-            let read = tokio::spawn(async move { read.read(&mut [0; 1]).await });
-            tokio::task::yield_now().await;
-            read
-        };
+        let read_one =
+            |mut read: ReadHalf| tokio::spawn(async move { read.read(&mut [0; 1]).await });
         let (read, _write, given, _broker) = read_half().await;
-        let waiting = read_one(read).await;
+        let waiting = read_one(read);
+        tokio::task::yield_now().await;
         given.send(()).unwrap();
         let error = waiting.await.unwrap().unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionAborted);
         // A cluster that is dropped closes nothing.
         let (read, _write, given, mut broker) = read_half().await;
-        let waiting = read_one(read).await;
+        let waiting = read_one(read);
+        tokio::task::yield_now().await;
         drop(given);
         broker.write_all(b"a").await.unwrap();
         assert_eq!(waiting.await.unwrap().unwrap(), 1);

@@ -290,7 +290,7 @@ async fn api_versions_names_the_broker_after_the_login() {
     let fake = Fake::start(Manner::default()).await;
     let cluster = Cluster::connect(&fake.addr, alice()).await.unwrap();
     let nothing = (None, -1, false);
-    assert_eq!(*fake.asked.lock().unwrap(), [nothing.clone()]);
+    assert_eq!(*fake.asked.lock().unwrap(), std::slice::from_ref(&nothing));
     cluster.broker(1).await.unwrap();
     let named = (Some("cluster".to_owned()), 1, true);
     assert_eq!(*fake.asked.lock().unwrap(), [nothing.clone(), nothing, named]);

@@ -8,7 +8,7 @@
 //! | `bootstrap.checkpoint`, in every log directory | [`bootstrap_checkpoint`] |
 //! | `__cluster_metadata-0/00000000000000000000-0000000000.checkpoint` | [`quorum_checkpoint`] |
 //!
-//! Features begin at the levels of Kafka 4.4, also those that are not served yet: a directory that
+//! Features begin at the levels of the release in `thalweg.format.release.version`, also those that are not served yet: a directory that
 //! comes from Java or goes there has them too.
 
 use bytes::Bytes;
@@ -22,21 +22,22 @@ use thalweg_wire::messages::{
 };
 
 use crate::config::BrokerConfig;
-use crate::features::{ELR_VERSION, INITIAL_LEVELS, MetadataVersion};
+use crate::features::{ELR_VERSION, MetadataVersion, initial_levels};
 use crate::image::{MetadataImage, ResourceType, snapshot_records};
 use crate::records::{BatchWriter, ControlRecord, RecordError};
 
 /// Name of the checkpoint that makes this node the quorum's only voter.
 pub const QUORUM_CHECKPOINT: &str = "00000000000000000000-0000000000.checkpoint";
 
-/// The records of `bootstrap.checkpoint`: the levels the cluster's features begin with.
-pub fn bootstrap_records() -> Vec<MetadataRecord> {
-    INITIAL_LEVELS
-        .iter()
+/// The records of `bootstrap.checkpoint`: the levels the cluster's features begin with, as those of a release that
+/// has this level of `metadata.version`.
+pub fn bootstrap_records(version: MetadataVersion) -> Vec<MetadataRecord> {
+    initial_levels(version)
+        .into_iter()
         .map(|(name, level)| {
             FeatureLevelRecord {
-                name: (*name).to_owned(),
-                feature_level: *level,
+                name: name.to_owned(),
+                feature_level: level,
                 ..FeatureLevelRecord::default()
             }
             .into()
@@ -185,10 +186,12 @@ fn footer() -> ControlRecord {
 }
 
 /// The batches of `bootstrap.checkpoint`, one behind the other the file.
-pub fn bootstrap_checkpoint(now_ms: i64) -> Result<Vec<Bytes>, RecordError> {
-    let records = bootstrap_records();
-    let writer =
-        BatchWriter { epoch: 0, timestamp_ms: now_ms, metadata_version: MetadataVersion::LATEST };
+pub fn bootstrap_checkpoint(
+    version: MetadataVersion,
+    now_ms: i64,
+) -> Result<Vec<Bytes>, RecordError> {
+    let records = bootstrap_records(version);
+    let writer = BatchWriter { epoch: 0, timestamp_ms: now_ms, metadata_version: version };
     Ok(vec![
         writer.control(0, &[header(0)])?,
         writer.data(1, &records)?,
@@ -270,19 +273,20 @@ mod tests {
         let mut loader = Loader::new(MetadataImage::empty());
         let first = writer.control(0, &voter().first_epoch_records()).expect("a batch");
         loader.load(&Batch::read(&first, &mut decompressor).expect("a batch")).expect("it fits");
-        let records = activation_records(&config, &bootstrap_records(), false);
+        let records =
+            activation_records(&config, &bootstrap_records(MetadataVersion::LATEST), false);
         let second = writer.data(3, &records).expect("a batch");
         let batch = Batch::read(&second, &mut decompressor).expect("a batch");
         assert_eq!(loader.load(&batch).expect("it fits").len(), 1);
         let image = loader.image();
         assert_eq!(image.metadata_version(), MetadataVersion::LATEST);
-        for (name, level) in INITIAL_LEVELS {
+        for (name, level) in initial_levels(MetadataVersion::LATEST) {
             assert_eq!(image.features.level(name), level, "{name}");
         }
         let defaults = image.configs.properties(&crate::image::ConfigResource::broker_defaults());
         assert_eq!(defaults.get("min.insync.replicas").map(String::as_str), Some("1"));
         // An attempt that broke off is dropped first.
-        let again = activation_records(&config, &bootstrap_records(), true);
+        let again = activation_records(&config, &bootstrap_records(MetadataVersion::LATEST), true);
         assert!(matches!(again.first(), Some(MetadataRecord::AbortTransaction(_))));
         assert_eq!(&again[1..], &records[..]);
     }
@@ -302,7 +306,9 @@ mod tests {
         assert_eq!(reader.voters(), Some(&voter().voters_record()));
         assert!(reader.finish(0, 0).expect("an image").0.is_empty());
 
-        let (image, _) = read(bootstrap_checkpoint(9).expect("batches")).finish(1, 0).expect("one");
+        let (image, _) = read(bootstrap_checkpoint(MetadataVersion::LATEST, 9).expect("batches"))
+            .finish(1, 0)
+            .expect("one");
         assert_eq!(image.metadata_version(), MetadataVersion::LATEST);
 
         let provenance = Provenance { offset: 41, epoch: 2, timestamp_ms: 7 };
@@ -315,7 +321,7 @@ mod tests {
 
     #[test]
     fn half_a_snapshot_is_none() {
-        let batches = bootstrap_checkpoint(9).expect("batches");
+        let batches = bootstrap_checkpoint(MetadataVersion::LATEST, 9).expect("batches");
         let read = |which: &[usize]| {
             let mut reader = SnapshotReader::new(MetadataImage::empty());
             for at in which {

@@ -38,6 +38,15 @@ impl MetadataVersion {
         (Self::MINIMUM.0..=Self::LATEST.0).contains(&level).then_some(MetadataVersion(level))
     }
 
+    /// The level of a name, or the last level of a release: `4.3-IV0`, `4.3`.
+    pub fn named(name: &str) -> Option<MetadataVersion> {
+        let is_meant = |known: &str| {
+            known == name || known.rsplit_once("-IV").is_some_and(|(release, _)| release == name)
+        };
+        let levels = (Self::MINIMUM.0..=Self::LATEST.0).rev().map(MetadataVersion);
+        levels.into_iter().find(|version| is_meant(version.name()))
+    }
+
     /// The number.
     pub fn level(self) -> i16 {
         self.0
@@ -145,16 +154,27 @@ pub fn supported(name: &str) -> Option<FeatureRange> {
     SUPPORTED.iter().copied().find(|range| range.name == name)
 }
 
-/// The levels a cluster that is formatted by Kafka 4.4 begins with, in the order of its records:
-/// `metadata.version` first, the others by name.
-pub const INITIAL_LEVELS: [(&str, i16); 6] = [
-    (METADATA_VERSION, 33),
-    (ELR_VERSION, 1),
-    (GROUP_VERSION, 1),
-    ("share.version", 2),
-    ("streams.version", 1),
-    (TRANSACTION_VERSION, 2),
+/// Levels that features have by default from a level of `metadata.version` on, by name, the highest first.
+const DEFAULT_SINCE: [(&str, i16, i16); 6] = [
+    (ELR_VERSION, 1, 26),
+    (GROUP_VERSION, 1, 22),
+    ("share.version", 2, 31),
+    ("share.version", 1, 28),
+    ("streams.version", 1, 29),
+    (TRANSACTION_VERSION, 2, 24),
 ];
+
+/// The levels that a cluster begins with which Kafka 4.4 formats for a level of `metadata.version`, in the order of its
+/// records: `metadata.version` first, the others by name. Those at level 0 have no record.
+pub fn initial_levels(version: MetadataVersion) -> Vec<(&'static str, i16)> {
+    let mut levels = vec![(METADATA_VERSION, version.level())];
+    for (name, level, since) in DEFAULT_SINCE {
+        if version.level() >= since && levels.last().is_some_and(|(last, _)| *last != name) {
+            levels.push((name, level));
+        }
+    }
+    levels
+}
 
 /// The lowest `metadata.version` that a level of another feature needs.
 pub fn needed_metadata_version(name: &str, level: i16) -> Option<MetadataVersion> {
@@ -187,9 +207,19 @@ mod tests {
 
     #[test]
     fn initial_levels_are_supported() {
-        for (name, level) in INITIAL_LEVELS {
+        for (name, level) in initial_levels(MetadataVersion::LATEST) {
             let range = supported(name).expect("a supported feature");
             assert!((range.min..=range.max).contains(&level), "{name}");
         }
+    }
+
+    #[test]
+    fn releases_have_levels() {
+        let named = |name| MetadataVersion::named(name).map(MetadataVersion::level);
+        assert_eq!(named("4.3"), Some(30));
+        assert_eq!(named("4.4"), Some(33));
+        assert_eq!(named("4.4-IV1"), Some(32));
+        assert_eq!(named("4.5"), None);
+        assert_eq!(named(""), None);
     }
 }

@@ -65,15 +65,16 @@ impl World {
             offset: 0,
             config: config.clone(),
         };
-        let records = activation_records(&config, &bootstrap_records(), false)
-            .into_iter()
-            .filter(|record| {
-                !matches!(
-                    record,
-                    MetadataRecord::BeginTransaction(_) | MetadataRecord::EndTransaction(_)
-                )
-            })
-            .collect();
+        let records =
+            activation_records(&config, &bootstrap_records(MetadataVersion::LATEST), false)
+                .into_iter()
+                .filter(|record| {
+                    !matches!(
+                        record,
+                        MetadataRecord::BeginTransaction(_) | MetadataRecord::EndTransaction(_)
+                    )
+                })
+                .collect();
         world.append(records);
         world
     }

@@ -11,6 +11,7 @@ use thalweg_metadata::config::broker::{Mode, embedded_defaults};
 use thalweg_metadata::controller::{
     self, Context, ControllerRequest, HeartbeatState, RequestContext,
 };
+use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Partition, Provenance};
 use thalweg_metadata::{Delta, MetadataImage};
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
@@ -36,7 +37,11 @@ impl World {
         let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
         let fake = Fake::new(1, &[GOOD.as_u128(), BAD.as_u128()]);
         let mut world = World { image: MetadataImage::empty(), config, fake, numbers: Random(5) };
-        world.append(activation_records(&world.config, &bootstrap_records(), false));
+        world.append(activation_records(
+            &world.config,
+            &bootstrap_records(MetadataVersion::LATEST),
+            false,
+        ));
         world.register(&[GOOD, BAD], 10);
         let request = CreateTopicsRequest { topics: vec![topic("t", 2, 1)], ..Default::default() };
         let created = world.decide(&request);

@@ -8,7 +8,7 @@ use thalweg_metadata::bootstrap::{activation_records, bootstrap_records};
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::config::broker::{Mode, embedded_defaults};
 use thalweg_metadata::controller::Context;
-use thalweg_metadata::features::METADATA_VERSION;
+use thalweg_metadata::features::{METADATA_VERSION, MetadataVersion};
 use thalweg_metadata::image::Provenance;
 use thalweg_metadata::{Delta, MetadataImage};
 use thalweg_wire::ErrorCode;
@@ -41,7 +41,7 @@ fn unregister_controller_checks_itself_then_the_level() {
     let is_transaction = |record: &MetadataRecord| {
         matches!(record, MetadataRecord::BeginTransaction(_) | MetadataRecord::EndTransaction(_))
     };
-    let mut first = activation_records(&config, &bootstrap_records(), false);
+    let mut first = activation_records(&config, &bootstrap_records(MetadataVersion::LATEST), false);
     first.retain(|record| !is_transaction(record));
     let other = RegisterControllerRecord { controller_id: 7, ..Default::default() };
     first.extend([other.into(), level(32)]);

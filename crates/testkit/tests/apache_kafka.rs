@@ -1,6 +1,6 @@
 //! Apache Kafka as a peer: several nodes, one of which goes and comes back.
 //!
-//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable there is nothing to do, and the test says so.
 
 use thalweg::{Cluster, Options};

@@ -376,7 +376,7 @@ async fn a_node_that_is_its_own_controller_is_not_unregistered() {
     client.create("t", 1, &[]).await;
 }
 
-/// Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3.
+/// Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kafkas_tools_move_partitions_under_load() {
     if jars().is_none() {

@@ -1,7 +1,7 @@
 //! The oracles' Java virtual machine: what its programs say comes back, and one that is dead, dies or
 //! hangs fails whoever waits for it, with that reason.
 //!
-//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.3. Without the
+//! Needs Java and, in `THALWEG_KAFKA_JARS`, a directory with the jars of Kafka 4.4. Without the
 //! variable only those tests run that need no virtual machine.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};

@@ -23,7 +23,7 @@ pub(super) fn api_table(messages: &BTreeMap<String, Message>) -> String {
             m.key.unwrap_or(-1)
         );
     }
-    out.push_str("}\n\n/// All APIs of Kafka 4.3, by number.\npub const APIS: &[ApiInfo] = &[\n");
+    out.push_str("}\n\n/// All APIs of Kafka 4.4, by number.\npub const APIS: &[ApiInfo] = &[\n");
     for m in &requests {
         let flexible = match m.flexible.within(m.versions) {
             Presence::Always => m.versions.lo,

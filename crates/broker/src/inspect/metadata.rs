@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_log::{CLUSTER_METADATA_TOPIC, LogConfig, LogManager, ManagerConfig};
 use thalweg_metadata::config::BrokerConfig;
+use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{MetadataImage, Update};
 use thalweg_replication::Epochs;
 use thalweg_replication::observer::{Endpoint, Settings};
@@ -107,6 +108,8 @@ fn owner(config: &BrokerConfig, metadata_dir: &Path) -> Owner {
         directory_id: meta.and_then(|meta| meta.directory_id).unwrap_or(Uuid::ZERO),
         listener: start::controller_listener(config, &[]),
         static_voters: config.voters().iter().map(|voter| voter.id).collect(),
+        release: MetadataVersion::named(config.format_release_version())
+            .unwrap_or(MetadataVersion::LATEST),
     }
 }
 

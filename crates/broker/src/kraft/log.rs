@@ -82,6 +82,8 @@ pub(crate) struct Owner {
     pub(crate) listener: (String, String, u16),
     /// Ids in `controller.quorum.voters`; empty for a dynamic quorum.
     pub(crate) static_voters: Vec<i32>,
+    /// The level that a new log begins with, unless the directory says otherwise.
+    pub(crate) release: MetadataVersion,
 }
 
 impl Owner {
@@ -193,7 +195,8 @@ impl MetadataLog {
         let is_empty = loader.image().is_empty();
         // As in Kafka, what the metadata log's own checkpoint says counts before the file's.
         let levels = if is_empty && levels.is_empty() {
-            read_bootstrap(dir.disk(), &dir.path().join(BOOTSTRAP_CHECKPOINT), &mut decompressor)?
+            let file = dir.path().join(BOOTSTRAP_CHECKPOINT);
+            read_bootstrap(dir.disk(), &file, owner.release, &mut decompressor)?
         } else {
             levels
         };
@@ -479,9 +482,9 @@ fn format(
     let bootstrap = dir.join(BOOTSTRAP_CHECKPOINT);
     if bootstrap.try_exists().map_err(at(&bootstrap))? {
         // Damaged, it is found before anything is begun.
-        read_bootstrap(disk, &bootstrap, &mut Decompressor::new())?;
+        read_bootstrap(disk, &bootstrap, owner.release, &mut Decompressor::new())?;
     } else {
-        let content = bootstrap_checkpoint(now_ms)?.concat();
+        let content = bootstrap_checkpoint(owner.release, now_ms)?.concat();
         replace_synced(disk, dir, BOOTSTRAP_CHECKPOINT, &content).map_err(at(&bootstrap))?;
     }
     // The folder appears with its checkpoint in it: one without would be a log without voters.
@@ -501,16 +504,17 @@ fn format(
     disk.sync_dir(dir).map_err(at(dir))
 }
 
-/// The records a new log begins with; Kafka's defaults where the file is missing. What this release cannot read, such
+/// The records a new log begins with; the defaults of the release where the file is missing. What this release cannot read, such
 /// as a level that it lacks, is refused.
 fn read_bootstrap(
     disk: &Disk,
     file: &Path,
+    release: MetadataVersion,
     decompressor: &mut Decompressor,
 ) -> Result<Vec<MetadataRecord>, MetadataLogError> {
     let read = disk.read_small(file);
     let read = read.map_err(|error| MetadataLogError::Io { path: file.to_path_buf(), error })?;
-    let Some(bytes) = read else { return Ok(bootstrap_records()) };
+    let Some(bytes) = read else { return Ok(bootstrap_records(release)) };
     let (mut records, mut read) = (Vec::new(), Delta::new(MetadataImage::empty()));
     each_batch(&bytes, decompressor, |batch| {
         let BatchContents::Data(data) = batch.contents else { return Ok(()) };

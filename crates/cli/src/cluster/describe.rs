@@ -112,22 +112,13 @@ fn parse_level(text: &str) -> Result<(String, i16), String> {
     let wrong = || format!("'{text}' is not feature=level");
     let (name, level) = text.split_once('=').ok_or_else(wrong)?;
     let number = level.parse().ok().filter(|level: &i16| *level >= 0);
-    let by_name = || (name == METADATA_VERSION).then(|| level_of(level)).flatten();
-    Ok((name.to_owned(), number.or_else(by_name).ok_or_else(wrong)?))
-}
-
-/// The levels of `metadata.version` that have names, the last first.
-fn named_levels() -> impl Iterator<Item = MetadataVersion> {
-    let first = MetadataVersion::MINIMUM.level();
-    (first..=MetadataVersion::LATEST.level()).rev().filter_map(MetadataVersion::from_level)
-}
-
-/// The level with a name, or the last of a release.
-fn level_of(name: &str) -> Option<i16> {
-    let is_meant = |known: &str| {
-        known == name || known.rsplit_once("-IV").is_some_and(|(release, _)| release == name)
+    let by_name = || {
+        (name == METADATA_VERSION)
+            .then(|| MetadataVersion::named(level))
+            .flatten()
+            .map(MetadataVersion::level)
     };
-    named_levels().find(|version| is_meant(version.name())).map(MetadataVersion::level)
+    Ok((name.to_owned(), number.or_else(by_name).ok_or_else(wrong)?))
 }
 
 /// A level, and its name if it has one.

@@ -45,7 +45,8 @@ fn directories_go_from_us_to_kafka() {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).expect("a time");
     let now = i64::try_from(now.as_millis()).expect("a time");
     write(data.join("meta.properties"), meta.as_bytes());
-    let bootstrap_file = bootstrap::bootstrap_checkpoint(now).expect("batches").concat();
+    let bootstrap_file =
+        bootstrap::bootstrap_checkpoint(MetadataVersion::LATEST, now).expect("batches").concat();
     write(data.join("bootstrap.checkpoint"), &bootstrap_file);
     let quorum = bootstrap::quorum_checkpoint(&voter, now).expect("batches").concat();
     write(log_dir.join(bootstrap::QUORUM_CHECKPOINT), &quorum);
@@ -60,7 +61,11 @@ fn directories_go_from_us_to_kafka() {
         bytes.extend(writer.data(offset, records).expect("a batch"));
         offset += records.len() as i64;
     };
-    let records = bootstrap::activation_records(&config, &bootstrap::bootstrap_records(), false);
+    let records = bootstrap::activation_records(
+        &config,
+        &bootstrap::bootstrap_records(MetadataVersion::LATEST),
+        false,
+    );
     append(&records);
     let mut delta = Delta::new(thalweg_metadata::MetadataImage::empty());
     for record in records.iter().filter(|r| {
@@ -148,9 +153,17 @@ fn directories_go_from_us_to_kafka() {
 #[test]
 fn formatted_records_are_kafkas() {
     let Some(class_path) = class_path() else { return };
-    let directory = scratch("files-oracle");
-    let kafka = Kafka::configure(&class_path, &directory, SETTINGS);
-    kafka.format();
+    let level = |release| MetadataVersion::named(release).expect("a release");
+    formatted_records(&class_path, "default", &[], MetadataVersion::LATEST);
+    for release in ["4.0", "4.1", "4.2", "4.3", "4.4"] {
+        formatted_records(&class_path, release, &["--release-version", release], level(release));
+    }
+}
+
+fn formatted_records(class_path: &str, name: &str, options: &[&str], version: MetadataVersion) {
+    let directory = scratch(&format!("files-oracle-{name}"));
+    let kafka = Kafka::configure(class_path, &directory, SETTINGS);
+    kafka.format_with(options);
     let data = directory.join("data");
     let read = |path: &str| std::fs::read(data.join(path)).expect("a file of Kafka's");
     let meta = properties::parse(&read("meta.properties")).expect("meta.properties");
@@ -163,12 +176,12 @@ fn formatted_records_are_kafkas() {
     };
     let path = format!("__cluster_metadata-0/{}", bootstrap::QUORUM_CHECKPOINT);
     let kafkas = batches(&read(&path));
-    let levels = batches(&bootstrap::bootstrap_checkpoint(0).expect("batches").concat());
+    let levels = batches(&bootstrap::bootstrap_checkpoint(version, 0).expect("batches").concat());
     let quorum = batches(&bootstrap::quorum_checkpoint(&voter, 0).expect("batches").concat());
     let ([_, levels, _], [voters, footer]) = (&levels[..], &quorum[..]) else {
         panic!("{} and {} batches", levels.len(), quorum.len())
     };
-    assert_eq!(kafkas, [voters.as_str(), levels, footer]);
+    assert_eq!(kafkas, [voters.as_str(), levels, footer], "{name}");
     assert!(!data.join("bootstrap.checkpoint").exists());
 }
 

@@ -67,13 +67,18 @@ impl Kafka {
 
     /// Formats as `StorageTool format --standalone` does.
     pub fn format(&self) {
+        self.format_with(&[]);
+    }
+
+    /// The same with more options of the tool.
+    pub fn format_with(&self, options: &[&str]) {
         let text =
             self.text.replace("log.dirs=", &format!("log.dirs={}/", self.directory.display()));
         // The tool runs in another directory than the node.
         let file = self.directory.join("format.properties");
         std::fs::write(&file, text).expect("a file");
         let format = Program::class("kafka.tools.StorageTool").args(["format", "--standalone"]);
-        format.args(["-t", &self.cluster_id, "-c"]).arg(file.display()).succeed();
+        format.args(["-t", &self.cluster_id, "-c"]).arg(file.display()).args(options).succeed();
     }
 
     /// Starts it; ready is it later.

@@ -97,7 +97,7 @@ impl ApiKey {
     pub const UNREGISTER_CONTROLLER: ApiKey = ApiKey(94);
 }
 
-/// All APIs of Kafka 4.3, by number.
+/// All APIs of Kafka 4.4, by number.
 pub const APIS: &[ApiInfo] = &[
     ApiInfo {
         key: ApiKey(0),

@@ -13,7 +13,7 @@ pub(super) enum Client {
     AdoptsInterval,
     /// One is in flight at a time. The interval counts from the heartbeat that was sent; an answer with another
     /// interval restarts it. A client whose next heartbeat is due while the last one is in flight waits for the
-    /// answer in a loop that takes a whole core (the Java client, 4.3).
+    /// answer in a loop that takes a whole core (the Java client up to 4.4).
     WaitsAtInterval,
     /// One is in flight at a time, whose request times out, as if the coordinator were gone, after the interval
     /// that the last answer said, or one second if that is longer.

@@ -38,6 +38,8 @@ getters! {
     replication_quota_samples: int = "replication.quota.window.num";
     /// `replication.quota.window.size.seconds`.
     replication_quota_sample_seconds: int = "replication.quota.window.size.seconds";
+    /// `thalweg.format.release.version`.
+    format_release_version: text = "thalweg.format.release.version";
     /// `thalweg.join.with.unserved.features`.
     joins_with_unserved_features: boolean = "thalweg.join.with.unserved.features";
     /// `server.max.startup.time.ms`.
