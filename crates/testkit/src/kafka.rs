@@ -66,7 +66,6 @@ pub struct Builder {
 /// Apache Kafka, running.
 #[derive(Debug)]
 pub struct Kafka {
-    class_path: String,
     listeners: Vec<String>,
     nodes: Vec<Node>,
     /// Behind the nodes, so that it goes when they are gone.
@@ -122,6 +121,8 @@ impl Shared {
 struct Node {
     config: PathBuf,
     output: PathBuf,
+    /// The jars of its release.
+    class_path: String,
     /// One per listener, in their order.
     ports: Vec<u16>,
     /// Of one that is a controller.
@@ -238,8 +239,19 @@ impl Kafka {
     /// If it does not start.
     pub fn start_again(&mut self, node: usize) {
         self.nodes[node].kill();
-        self.nodes[node].start(&self.class_path);
+        self.nodes[node].start();
         self.wait_until_ready();
+    }
+
+    /// Starts a node that was stopped with the jars of the oracle's release, and waits as
+    /// [`Kafka::start_again`] does.
+    ///
+    /// # Panics
+    /// If it does not start, or the jars are gone.
+    pub fn start_upgraded(&mut self, node: usize) {
+        let jars = oracle::jars().expect("the jars are still there");
+        self.nodes[node].class_path = jars.join("*").display().to_string();
+        self.start_again(node);
     }
 
     /// Waits until every node that runs serves, and knows all others that do.
@@ -349,7 +361,6 @@ impl Builder {
         let ports: Vec<u16> = (0..per_node * self.all()).map(|_| ports::free()).collect();
         let ports: Vec<&[u16]> = ports.chunks(per_node).collect();
         let mut kafka = Kafka {
-            class_path: self.class_path.clone(),
             listeners: self.listeners.iter().map(|(name, _)| name.clone()).collect(),
             nodes: Vec::new(),
             data,
@@ -365,13 +376,15 @@ impl Builder {
                 }
                 [] => unreachable!("a node has listeners"),
             };
-            kafka.nodes.push(Node { config, output, ports, controller_port, child: None });
+            let class_path = self.class_path.clone();
+            let node = Node { config, output, class_path, ports, controller_port, child: None };
+            kafka.nodes.push(node);
         }
         for node in &kafka.nodes {
             self.format(&node.config);
         }
         for node in &mut kafka.nodes {
-            node.start(&self.class_path);
+            node.start();
         }
         kafka.wait_until_ready();
         kafka
@@ -473,10 +486,10 @@ impl Builder {
 }
 
 impl Node {
-    fn start(&mut self, class_path: &str) {
+    fn start(&mut self) {
         let output = File::create(&self.output).expect("a file for Kafka's output");
         let errors = output.try_clone().expect("the same file");
-        let mut command = java(class_path, "384m");
+        let mut command = java(&self.class_path, "384m");
         command.arg("kafka.Kafka").arg(&self.config);
         command.stdout(output).stderr(errors);
         self.child = Some(command.spawn().expect("java starts"));

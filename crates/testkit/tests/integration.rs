@@ -26,3 +26,4 @@ mod stalls;
 mod support;
 mod txn_offsets;
 mod uncommitted;
+mod upgrade;

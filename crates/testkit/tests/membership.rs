@@ -31,7 +31,7 @@ const WAIT: Duration = Duration::from_secs(60);
 const SESSION: Duration = Duration::from_secs(3);
 
 /// One that joins.
-fn joining(kafka: &Kafka) -> Builder {
+pub(crate) fn joining(kafka: &Kafka) -> Builder {
     TestBroker::builder()
         .config("process.roles", "broker")
         .config("node.id", OWN)
@@ -88,7 +88,12 @@ pub(crate) async fn read(bootstrap: &str, topic: &str, count: usize) -> Vec<Stri
 }
 
 /// The first values of a partition.
-async fn read_partition(bootstrap: &str, topic: &str, partition: i32, count: usize) -> Vec<String> {
+pub(crate) async fn read_partition(
+    bootstrap: &str,
+    topic: &str,
+    partition: i32,
+    count: usize,
+) -> Vec<String> {
     let cluster = Cluster::connect(bootstrap, Options::default()).await.unwrap();
     let config = ConsumerConfig::default().with_auto_offset_reset(OffsetReset::Earliest);
     let mut consumer = Consumer::new(cluster, config).unwrap();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use thalweg_wire::ErrorCode;
+use thalweg_wire::{ErrorCode, Uuid};
 use thalweg_wire::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
@@ -24,7 +24,14 @@ pub(super) async fn handle(
     // Asks the file systems, which may be slow.
     let results = context.broker.disk_reads.of_all().run(move || {
         let table = broker.topics();
-        let cordoned = broker.image().metadata_version().has_cordoned_dirs();
+        let image = broker.image();
+        let has_cordoned_dirs = image.metadata_version().has_cordoned_dirs();
+        // Also what this broker registered because of features that it does not serve.
+        let registered = image.cluster.broker(broker.node_id);
+        let is_registered = |id: Uuid| {
+            let dirs = registered.and_then(|it| it.cordoned_directories.as_ref());
+            dirs.is_some_and(|dirs| dirs.contains(&id))
+        };
         let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
             BTreeMap::new();
         for topic in table.iter() {
@@ -91,7 +98,8 @@ pub(super) async fn handle(
                     topics,
                     total_bytes: bytes(space.f_blocks),
                     usable_bytes: bytes(space.f_bavail),
-                    is_cordoned: cordoned && broker.logs.is_cordoned(dir.id()),
+                    is_cordoned: has_cordoned_dirs
+                        && (broker.logs.is_cordoned(dir.id()) || is_registered(dir.id())),
                     ..Default::default()
                 }
             })
