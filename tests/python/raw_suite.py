@@ -94,6 +94,14 @@ def rss(c):
         return int(file.read().split()[1]) * 4096
 
 
+def cluster_id(c):
+    """The id of the broker's cluster, from Metadata version 2."""
+    answer = Reader(outcome(c, frame(header(METADATA, 2) + i32(0))))
+    for _ in range(answer.i32()):
+        answer.i32(), answer.string(), answer.i32(), answer.string()
+    return answer.string()
+
+
 def topic(c, what="t"):
     """Creates a topic with one partition by a raw request and waits until it can be read."""
     name = c.name(what)
@@ -293,7 +301,7 @@ def controller_apis_on_a_client_listener(c):
 @case
 def api_versions(c):
     """A version that nobody knows gets version 0 with error 35 and what is supported."""
-    for version in (5, 99, 32767):
+    for version in (6, 99, 32767):
         answer = outcome(c, frame(header(API_VERSIONS, version, 9) + b"\0" * 30))
         check(not isinstance(answer, str), f"version {version}: {answer}")
         reader = Reader(answer, 0)
@@ -305,6 +313,22 @@ def api_versions(c):
         answer = outcome(c, frame(body))
         error = answer if isinstance(answer, str) else Reader(answer).i16()
         c.line(f"software name '{name[:9]}': {error}")
+    # From version 5 on the client can name a cluster and a node (KIP-1242): both or none.
+    own = cluster_id(c)
+    for what, cluster, node in (
+        ("none", None, -1),
+        ("both", own, 1),
+        ("no node", own, -1),
+        ("no cluster", None, 1),
+        ("another node", own, 2),
+        ("another cluster", "another", 1),
+        ("an empty cluster", "", 1),
+    ):
+        body = header(API_VERSIONS, 5, 9, flexible=True) + compact("client") + compact("1.0")
+        body += compact(cluster) + i32(node) + b"\0"
+        answer = outcome(c, frame(body))
+        check(not isinstance(answer, str), f"{what}: {answer}")
+        c.line(f"cluster and node: {what}: {Reader(answer).i16()}")
 
 
 @case

@@ -300,7 +300,7 @@ fn a_node_of_apache_kafka_that_is_its_own_controller_is_looked_at() {
     assert_eq!(found["roles"], serde_json::json!(["broker", "controller"]));
     let cluster = &found["cluster"];
     assert_eq!((&cluster["replicas"], &cluster["is_cordoned"]), (&3.into(), &false.into()));
-    assert_eq!(cluster["features"]["metadata.version"], 30, "{found:#}");
+    assert_eq!(cluster["features"]["metadata.version"], 33, "{found:#}");
 
     let elsewhere = "controller.quorum.voters=7@127.0.0.1:1";
     let (code, found) = inspected(&[&check[..], &["--set", elsewhere]].concat());

@@ -309,9 +309,9 @@ mod tests {
         let other = fine.check(&one, Some("two")).unwrap_err();
         assert!(other.contains("two") && other.contains("one"), "{other}");
         assert!(fine.check(&hundred, None).unwrap_err().contains("node.id=100"));
-        let newer = cluster(&[("metadata.version", 31), ("some.version", 2)]);
+        let newer = cluster(&[("metadata.version", 34), ("some.version", 2)]);
         let why = newer.check(&one, None).unwrap_err();
-        assert!(why.contains("metadata.version at 31 (supported: 7 to 30)"), "{why}");
+        assert!(why.contains("metadata.version at 34 (supported: 7 to 33)"), "{why}");
         assert!(why.contains("some.version at 2 (not known here)"), "{why}");
         let old = |name| cluster(&[("metadata.version", 29), (name, 1)]);
         assert_eq!(old("group.version").check(&one, None), Ok(()));
