@@ -1,7 +1,7 @@
 """A cluster in which things fail while clients write to it: Java's controllers, Java's brokers and Thalweg's.
 
     chaos.py --binary THALWEG --jars FOLDER --scratch FOLDER [--java N] [--thalweg N] [--minutes N] [--seed N]
-             [--faults process,network,disk]
+             [--faults process,network,disk] [--earlier-jars FOLDER]
 
 Brokers are killed, stopped for seconds and restarted; what one process sends to another one is lost or late;
 the disk of one is full, or does not answer (`faults.py`). All kinds of faults that the machine permits come, if none are named.
@@ -11,6 +11,9 @@ brokers live, and it must hold: what was acknowledged is there, once, at the off
 a producer epoch is there twice; each producer's records of a partition are in their order; what a consumer read meanwhile is what is
 there; all replicas have the same bytes; each fault is followed by progress in every partition. A leader that is cut off
 from its followers acknowledges nothing meanwhile. One thing fails at a time: two in-sync replicas always live.
+
+With `--earlier-jars` Java's nodes begin with these jars, of an earlier release. Between two faults one node after the
+other starts with those of `--jars`, the controller last, and then `metadata.version` goes to the level of `--level`.
 
 The seed decides the schedule, not how far the writers get meanwhile.
 """
@@ -69,6 +72,7 @@ class Node:
         self.dir = cluster.disks.dir(node_id) if cluster.has_disk(node_id) else cluster.scratch / f"node-{node_id}"
         self.host = cluster.network.host(node_id) if cluster.network else "127.0.0.1"
         self.port = free()
+        self.jars = cluster.earlier_jars or cluster.jars
         self.process = None
         self.log = (cluster.scratch / f"node-{node_id}.log").open("ab")
 
@@ -102,11 +106,11 @@ class Node:
             if self is self.cluster.controller:
                 for feature in ["share.version", "streams.version"]:
                     command += ["--feature", f"{feature}=0"]
-            self.cluster.java(["kafka.tools.StorageTool", *command], 128)
+            self.cluster.java(["kafka.tools.StorageTool", *command], 128, self.jars)
 
     def start(self):
         if self.kind == "java":
-            command = self.cluster.java_command(["kafka.Kafka", str(self.config)], 256)
+            command = self.cluster.java_command(["kafka.Kafka", str(self.config)], 256, self.jars)
         else:
             command = [self.cluster.binary, "serve", "--config", str(self.config)]
         if self.cluster.network:
@@ -135,6 +139,7 @@ class Cluster:
         """Of a suite, what `options.faults` asks for is made ready: each process has an address of its own, where the
         network is to fail; without that all have the loopback's."""
         self.binary, self.jars = options.binary, options.jars
+        self.earlier_jars = getattr(options, "earlier_jars", None)
         self.scratch = pathlib.Path(options.scratch).absolute()
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
@@ -154,14 +159,16 @@ class Cluster:
     def broker(self, node_id, kind):
         return Node(self, node_id, kind)
 
-    def java_command(self, args, mib):
+    def java_command(self, args, mib, jars=None):
         return [
             "java", f"-Xmx{mib}m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1",
-            "-cp", f"{self.jars}/*", *args,
+            "-cp", f"{jars or self.jars}/*", *args,
         ]  # fmt: skip
 
-    def java(self, args, mib):
-        subprocess.run(self.java_command(args, mib), check=True, capture_output=True, timeout=START_SECONDS)
+    def java(self, args, mib, jars=None):
+        command = self.java_command(args, mib, jars)
+        done = subprocess.run(command, capture_output=True, timeout=START_SECONDS, text=True, check=False)
+        check(done.returncode == 0, f"{args[0]}: {done.stdout}{done.stderr}")
 
     def start(self):
         for node in [self.controller, *self.brokers]:
@@ -220,6 +227,40 @@ class Cluster:
                 part.close()
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+class Upgrade:
+    """Java's nodes go from the earlier jars to the others, one at a time, evenly over the run; then `metadata.version`."""
+
+    def __init__(self, cluster, level, began, seconds):
+        self.cluster, self.level = cluster, level
+        java = [node for node in [*cluster.brokers, cluster.controller] if node.kind == "java"]
+        steps = [*((self.node, node) for node in java), (self.levels, level)]
+        self.steps = [
+            (began + seconds * at / (len(steps) + 1), *step) for at, step in enumerate(steps, start=1)
+        ]
+        self.made = 0
+
+    def go_on(self):
+        """Makes the step that is due. Everything is in sync before and after it."""
+        if not self.steps or time.monotonic() < self.steps[0][0]:
+            return
+        _, step, what = self.steps.pop(0)
+        step(what)
+        self.made += 1
+        eventually("all replicas in sync after a step of the upgrade", SETTLE_SECONDS, self.cluster.in_sync)
+
+    def node(self, node):
+        print(f"chaos: upgrade of {node.id}", flush=True)
+        node.end(signal.SIGTERM, 60)
+        node.jars = self.cluster.jars
+        node.start()
+        time.sleep(SESSION_SECONDS)
+
+    def levels(self, level):
+        print(f"chaos: metadata.version {level}", flush=True)
+        tool = ["org.apache.kafka.tools.FeatureCommand", "--bootstrap-server", self.cluster.bootstrap]
+        self.cluster.java([*tool, "upgrade", "--feature", f"metadata.version={level}"], 128)
 
 
 class Writer(threading.Thread):
@@ -445,6 +486,8 @@ def main():
     parser.add_argument("--minutes", type=float, default=1)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--faults", metavar="KIND,KIND")
+    parser.add_argument("--earlier-jars", metavar="FOLDER")
+    parser.add_argument("--level", type=int, default=33, help="metadata.version after an upgrade")
     options = parser.parse_args()
     # Who ends this ends the processes of the cluster, too.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
@@ -461,8 +504,11 @@ def main():
             return [sum(len(writer.acknowledged[partition]) for writer in writers) for partition in range(PARTITIONS)]
 
         faults = Faults(cluster, random.Random(options.seed), cluster.brokers, progress, DirectWriter(TOPIC))
-        end = time.monotonic() + 60 * options.minutes
-        while time.monotonic() < end:
+        started, seconds = time.monotonic(), 60 * options.minutes
+        upgrade = Upgrade(cluster, options.level, started, seconds) if options.earlier_jars else None
+        while time.monotonic() < started + seconds or (upgrade and upgrade.steps):
+            if upgrade:
+                upgrade.go_on()
             faults.one()
             check(all(thread.is_alive() for thread in [*writers, along]), "a client has ended")
         faulty_ms = millis(began)
@@ -484,6 +530,7 @@ def main():
             "thalweg": options.thalweg,
             "minutes": options.minutes,
             **faults.result(),
+            **({"steps of the upgrade": upgrade.made} if upgrade else {}),
             "acknowledged": sum(writer.count() for writer in writers),
             "read": sum(len(records) for records in found.values()),
             "sent again in a new producer epoch": sent_again,

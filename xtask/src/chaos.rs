@@ -127,17 +127,22 @@ fn program(
     command
 }
 
-/// Runs one seed.
+/// Runs one seed. With `upgrades` Java's nodes are of the release before at first, and are upgraded meanwhile.
 pub fn run(
     tools: &Tools,
     binary: &Path,
     faults: Faults<'_>,
     seed: u64,
     brokers: Brokers,
+    upgrades: bool,
 ) -> Result<(), String> {
     let scratch = tools.root.join("target/chaos");
     setup::remove(&scratch)?;
-    finish(tools, command(tools, binary, &scratch, seed, brokers, faults), seed)
+    let mut command = command(tools, binary, &scratch, seed, brokers, faults);
+    if upgrades {
+        command.arg("--earlier-jars").arg(&tools.previous_jars);
+    }
+    finish(tools, command, seed)
 }
 
 /// Copies records in transactions, with one seed.

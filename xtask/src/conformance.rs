@@ -91,12 +91,17 @@ const OTHERS: [&[&str]; 2] = [
     &["kcat", "confluent", "answers", "raw"],
     &["streams", "franz", "sarama", "kafka_python", "aiokafka", "kafkajs"],
 ];
+/// Java's client of the release before, with a broker of its own: the names of topics and groups are those of the suites
+/// in Java.
+const PREVIOUS: &str = "previous";
+/// The suites that it runs.
+const OF_PREVIOUS: &str = "producer,consumer,groups,transactions";
 /// Makes of clients in groups, under the same broker when the others are done: dozens of processes at once.
 const MAKES: &str = "makes";
 /// Suites that start brokers themselves, after the others, in lanes: most of the time they wait for what starts, and for
 /// sessions that end.
 const OWN_BROKERS: [&[&str]; 3] = [
-    &["kill", "kills", "transaction_kills", "installations"],
+    &["kill", "kills", "transaction_kills", "installations", PREVIOUS],
     &["chaos", "bank", "coordinator_moves"],
     &["handover", "exactly_once", "rolling"],
 ];
@@ -276,6 +281,7 @@ fn own_brokers(
     let command = match name {
         "kill" => return kill(tools, plan, target, scratch, tally),
         "handover" => return handover(tools, plan, scratch, tally),
+        PREVIOUS => return previous(tools, plan, &place, tally),
         "installations" => {
             if let Err(why) = fs::create_dir_all(&place) {
                 let why = format!("{}: {why}", place.display());
@@ -413,6 +419,23 @@ fn kill(tools: &Tools, plan: &Plan, target: Target, scratch: &Path, tally: &Mute
     command.args(["--rounds", &plan.kill_rounds.to_string()]);
     command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
     follow(command, "kill", target, scratch, tally);
+}
+
+/// Java's client of the release before, on the classes that were compiled with the oracle's jars.
+fn previous(tools: &Tools, plan: &Plan, place: &Path, tally: &Mutex<Tally>) {
+    let target = Target::Thalweg;
+    let made = fs::create_dir_all(place).map_err(|e| format!("{}: {e}", place.display()));
+    let started = made.and_then(|()| Broker::start(tools, plan, target, &place.join("data")));
+    let broker = match started {
+        Ok(broker) => broker,
+        Err(why) => return record(tally, PREVIOUS, Some(&why), target),
+    };
+    let mut command = Command::new("java");
+    let jars = format!("{}:{}/*", tools.classes.display(), tools.previous_jars.display());
+    command.args(["-Xmx512m", "-cp", &jars, "thalweg.conformance.Main"]);
+    command.args(["--make", PREVIOUS, "--suite", OF_PREVIOUS, "--case", &plan.case]);
+    command.args(["--target", target.name(), "--bootstrap", &broker.address.to_string()]);
+    follow(command, PREVIOUS, target, place, tally);
 }
 
 /// One directory, Kafka and Thalweg in turn.

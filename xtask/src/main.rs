@@ -55,9 +55,10 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   soak groups [SEEDS [FILE]] the same of the group coordinator's state machines
   soak cluster [SEEDS [FILE]] the same of replication: a partition on brokers that fail
   soak commits [SEEDS [FILE]] the same of transactions: clients, coordinators, partitions and a group
-  chaos [--minutes N] [--java N] [--thalweg N] [--faults process,network,disk]
+  chaos [--minutes N] [--java N] [--thalweg N] [--faults process,network,disk] [--upgrade yes]
                             a cluster of both makes in which processes, the network between them and disks
-                            fail while clients write [60, 1, 2, all that the machine permits];
+                            fail while clients write [60, 1, 2, all that the machine permits]; Java's nodes
+                            may be upgraded meanwhile, from the release before the oracle's;
                             THALWEG_SEED_BASE=N runs a seed again
   rolling [--brokers MAKE,MAKE,MAKE] [--plan restart|there-and-back|STEPS] [--out FILE]
                             brokers of a cluster under load go and come back one by one, on the same
@@ -232,13 +233,22 @@ fn rolling(root: &Path, args: &[&str]) -> Result<(), String> {
     rolling::run(&tools, &test::build(&tools)?, test::seed_of_commit(root)?, args)
 }
 
-/// Pairs of `--java`, `--thalweg` and a number, and what `chaos::Faults` knows.
+/// Pairs of `--java`, `--thalweg` and a number, `--upgrade`, and what `chaos::Faults` knows.
 fn chaos(root: &Path, args: &[&str]) -> Result<(), String> {
     let mut brokers = chaos::MIXED;
+    let mut upgrades = false;
     let faults = chaos::Faults::parse("chaos", "60", args, |name, value| {
         let count = match name {
             "--java" => &mut brokers.java,
             "--thalweg" => &mut brokers.thalweg,
+            "--upgrade" => {
+                upgrades = match value {
+                    "yes" => true,
+                    "no" => false,
+                    _ => return Err(format!("chaos: --upgrade {value}: yes or no")),
+                };
+                return Ok(true);
+            }
             _ => return Ok(false),
         };
         *count = value.parse().map_err(|e| format!("chaos: {name}: {e}"))?;
@@ -252,7 +262,8 @@ fn chaos(root: &Path, args: &[&str]) -> Result<(), String> {
         return Err(format!("chaos: {} brokers at most", chaos::BROKERS_MAX));
     }
     let tools = setup::run(root)?;
-    chaos::run(&tools, &test::build(&tools)?, faults, test::seed_of_commit(root)?, brokers)
+    let (binary, seed) = (test::build(&tools)?, test::seed_of_commit(root)?);
+    chaos::run(&tools, &binary, faults, seed, brokers, upgrades)
 }
 
 /// Pairs of `--controllers`, `--java`, `--thalweg` and a number.

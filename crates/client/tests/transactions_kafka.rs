@@ -13,6 +13,7 @@ use thalweg::{
     Options, Position, Producer, ProducerConfig, ProducerRecord, TopicPartition, TransactionError,
 };
 use thalweg_testkit::kafka::{Kafka, Shared};
+use thalweg_testkit::releases;
 
 use crate::support::grouped;
 
@@ -224,7 +225,17 @@ async fn with_brokers_that_do_not() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_brokers_of_the_first_release_that_adds_them() {
-    let Some(builder) = Kafka::builder_of(thalweg_testkit::releases::OLDER[0]) else { return };
+    with_brokers_of(releases::OLDER[0]).await;
+}
+
+/// The streams fetch in a group.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_brokers_of_the_release_before() {
+    with_brokers_of(releases::PREVIOUS).await;
+}
+
+async fn with_brokers_of(release: &str) {
+    let Some(builder) = Kafka::builder_of(release) else { return };
     let kafka = tokio::task::block_in_place(|| builder.start());
     let bootstrap = kafka.bootstrap(Kafka::INTERNAL);
     let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();

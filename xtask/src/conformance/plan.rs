@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{JAVA, MAKES, OTHERS, Target};
+use super::{JAVA, MAKES, OTHERS, PREVIOUS, Target};
 use crate::cases::Cases;
 use crate::setup::Tools;
 
@@ -49,7 +49,9 @@ impl Plan {
         match suite {
             // A handover needs both, and starts Kafka itself.
             "handover" | "chaos" | "exactly_once" | "bank" | "rolling" | "installations"
-            | "coordinator_moves" => target == Target::Thalweg && (asked || self.suites.is_empty()),
+            | "coordinator_moves" | PREVIOUS => {
+                target == Target::Thalweg && (asked || self.suites.is_empty())
+            }
             // It also looks into directories, and asks for what Kafka does not promise.
             "kills" | "transaction_kills" => {
                 target == Target::Thalweg && (asked || self.suites.is_empty())

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use thalweg_wire::{ErrorCode, Uuid};
 use thalweg_wire::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
 use thalweg_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
+use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::api::request::Context;
 

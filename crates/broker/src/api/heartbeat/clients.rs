@@ -137,6 +137,7 @@ mod tests {
         }
         let consumer = ApiKey::CONSUMER_GROUP_HEARTBEAT;
         assert_eq!(java("3.8.1", consumer), None);
+        assert_eq!(java("4.4.0", consumer), Some(Client::WaitsAtInterval));
         assert_eq!(java("10.0.0-SNAPSHOT", consumer), Some(Client::WaitsAtInterval));
         // The Confluent Platform's numbers.
         let pipelined = Some(Client::Pipelined);

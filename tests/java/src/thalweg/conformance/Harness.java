@@ -30,15 +30,18 @@ final class Harness implements AutoCloseable {
 
     private final String bootstrap;
     private final String target;
+    /** What the results are named after: the client that runs the cases. */
+    private final String make;
     private final int threads;
     private final String run;
     private final Admin admin;
     private final TreeMap<String, List<String>> transcripts = new TreeMap<>();
     private boolean clean = true;
 
-    Harness(String bootstrap, String target, int threads) {
+    Harness(String bootstrap, String target, String make, int threads) {
         this.bootstrap = bootstrap;
         this.target = target;
+        this.make = make;
         this.threads = threads;
         this.run = "r" + Integer.toString(ThreadLocalRandom.current().nextInt(46656, 1679616), 36);
         Properties settings = new Properties();
@@ -93,11 +96,11 @@ final class Harness implements AutoCloseable {
         List<String> lines = context.finish();
         synchronized (this) {
             if (failure == null) {
-                Console.real().println("pass java." + one.name() + " " + millis);
+                Console.real().println("pass " + make + "." + one.name() + " " + millis);
             } else {
                 clean = false;
                 lines.add("E case failed");
-                Console.real().println("fail java." + one.name() + " " + millis + ": " + failure);
+                Console.real().println("fail " + make + "." + one.name() + " " + millis + ": " + failure);
             }
             Console.real().flush();
             transcripts.put(one.name(), lines);
@@ -107,7 +110,7 @@ final class Harness implements AutoCloseable {
     void writeTranscript(Path file) throws IOException {
         List<String> all = new ArrayList<>();
         for (var entry : transcripts.entrySet()) {
-            all.add("## java." + entry.getKey());
+            all.add("## " + make + "." + entry.getKey());
             all.addAll(entry.getValue());
         }
         Files.write(file, all);

@@ -19,6 +19,7 @@ public final class Main {
         String suites = "producer,consumer,groups,admin,errors,tools,transactions";
         String filter = "";
         String target = "kafka";
+        String make = "java";
         Path transcript = null;
         int threads = 4;
         for (int i = 0; i < args.length; i++) {
@@ -32,6 +33,7 @@ public final class Main {
                 case "--suite" -> suites = value;
                 case "--case" -> filter = value;
                 case "--target" -> target = value;
+                case "--make" -> make = value;
                 case "--transcript" -> transcript = Path.of(value);
                 case "--threads" -> threads = Integer.parseInt(value);
                 default -> usage("unknown option " + name);
@@ -41,7 +43,7 @@ public final class Main {
             usage("--bootstrap is required");
         }
         Console.install();
-        try (Harness harness = new Harness(bootstrap, target, threads)) {
+        try (Harness harness = new Harness(bootstrap, target, make, threads)) {
             List<Case> cases = new ArrayList<>();
             for (String suite : suites.split(",")) {
                 cases.addAll(
@@ -71,7 +73,7 @@ public final class Main {
     private static void usage(String why) {
         System.err.println(why);
         System.err.println("Main --bootstrap HOST:PORT [--suite LIST] [--case SUBSTRING]"
-                + " [--transcript FILE] [--target kafka|thalweg] [--threads N]");
+                + " [--transcript FILE] [--target kafka|thalweg] [--make NAME] [--threads N]");
         System.exit(2);
     }
 }
