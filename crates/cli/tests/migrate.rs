@@ -142,7 +142,8 @@ fn a_broker_of_apache_kafka_is_looked_at_while_it_runs_and_when_it_has_stopped()
         refused.len() == 1 && refused[0].contains("partitions 0 of __share_group_state"),
         "{refused:?}"
     );
-    for part in ["confluent.something", "share.version=", "producer_byte_rate"] {
+    for part in ["confluent.something", "share.version=", "streams.version=", "producer_byte_rate"]
+    {
         assert!(has(&running, "not honoured", part), "{part}: {running:#}");
     }
     let cluster = &running["cluster"];

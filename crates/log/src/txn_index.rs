@@ -50,7 +50,7 @@ impl AbortedTxn {
 
     fn decode(entry: &[u8; LEN]) -> Option<AbortedTxn> {
         let (version, fields) = entry.split_at(2);
-        if i16::from_be_bytes([version[0], version[1]]) > VERSION {
+        if i16::from_be_bytes([version[0], version[1]]) != VERSION {
             return None;
         }
         let mut fields = fields.as_chunks::<8>().0.iter().map(|field| i64::from_be_bytes(*field));
@@ -215,8 +215,10 @@ mod tests {
         assert_eq!(bytes[9], 1);
         assert_eq!(bytes[33], 4);
         assert_eq!(AbortedTxn::decode(&bytes), Some(txn));
-        let mut newer = bytes;
-        newer[1] = 1;
-        assert_eq!(AbortedTxn::decode(&newer), None);
+        for version in [-1i16, 1] {
+            let mut other = bytes;
+            other[..2].copy_from_slice(&version.to_be_bytes());
+            assert_eq!(AbortedTxn::decode(&other), None);
+        }
     }
 }

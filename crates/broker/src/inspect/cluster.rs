@@ -101,7 +101,7 @@ pub(super) fn check(
             .iter()
             .filter(|(name, level)| **level > 0 && NOT_SERVED.contains(&name.as_str()))
             .collect();
-        let list = named(used.iter().map(|(name, level)| format!("{name}={level}")));
+        let list = membership::unserved(used.iter().map(|(name, level)| (name.as_str(), **level)));
         let to_zero: Vec<String> = used.iter().map(|(name, _)| format!("{name}=0")).collect();
         found.not_honoured(
             format!(

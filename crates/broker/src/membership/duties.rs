@@ -47,6 +47,12 @@ pub(crate) fn must_be_cordoned<'a>(mut levels: impl Iterator<Item = (&'a str, i1
     levels.any(|(name, level)| level > 0 && NOT_SERVED.contains(&name))
 }
 
+/// The features in use that this broker does not serve, with their levels: `share.version=2, streams.version=1`.
+pub(crate) fn unserved<'a>(levels: impl Iterator<Item = (&'a str, i16)>) -> String {
+    let used = levels.filter(|(name, level)| *level > 0 && NOT_SERVED.contains(name));
+    used.map(|(name, level)| format!("{name}={level}")).collect::<Vec<_>>().join(", ")
+}
+
 #[cfg(test)]
 mod tests {
     use thalweg_metadata::Delta;
@@ -98,6 +104,9 @@ mod tests {
         assert!(!must(&served));
         assert!(!must(&[("share.version", 0)]));
         assert!(must(&[("metadata.version", 30), ("share.version", 1)]));
+        let levels = [("metadata.version", 33), ("share.version", 2), ("streams.version", 1)];
+        assert_eq!(unserved(levels.into_iter()), "share.version=2, streams.version=1");
+        assert_eq!(unserved(served.into_iter()), "");
         assert!(must(&[("streams.version", 1)]));
     }
 

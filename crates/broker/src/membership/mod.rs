@@ -21,7 +21,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::BrokerRegistrationRequest;
 use tokio::task::JoinHandle;
 
-pub(crate) use duties::{NOT_SERVED, Unmet, must_be_cordoned, unmet};
+pub(crate) use duties::{NOT_SERVED, Unmet, must_be_cordoned, unmet, unserved};
 pub(crate) use life::Life;
 pub(crate) use probe::{Cluster, describe};
 
@@ -102,6 +102,8 @@ pub(crate) struct Publication {
     is_serving: Mutex<bool>,
     /// What was last said of replicas that cannot be coordinated here.
     said: Mutex<String>,
+    /// The features in use that were last said not to be served.
+    unserved: Mutex<String>,
 }
 
 impl Publication {
@@ -132,6 +134,33 @@ impl Publication {
 }
 
 impl Publication {
+    /// Logs a change of the features in use that this broker does not serve.
+    fn tell_unserved(&self, image: &MetadataImage) {
+        let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
+        let unserved = duties::unserved(levels);
+        if std::mem::replace(&mut *self.unserved.lock(), unserved.clone()) == unserved {
+            return;
+        }
+        if unserved.is_empty() {
+            tracing::info!(
+                "all features in use are served: the directories are not cordoned for their sake"
+            );
+            return;
+        }
+        match image.metadata_version().has_cordoned_dirs() {
+            true => tracing::warn!(
+                features = unserved,
+                "features are in use that this broker does not serve: its directories are cordoned, and get no new \
+                 replicas"
+            ),
+            false => tracing::warn!(
+                features = unserved,
+                "features are in use that this broker does not serve, and metadata.version is too low to cordon its \
+                 directories"
+            ),
+        }
+    }
+
     /// What the cluster asks of this broker, which runs, and cannot get.
     fn act_on(&self, broker: &Broker, unmet: Vec<Unmet>) {
         for unmet in unmet {
@@ -169,6 +198,7 @@ impl MetadataPublisher for Publication {
             }
         }
         let image = broker.shared.image.load_full();
+        self.tell_unserved(&image);
         let Some(remote) = broker.controller.remote() else { return };
         remote.life.set_cordoned(cordoned(&broker.logs, &broker.settings().config, &image));
         if let Err(error) = remote.life.metadata_changed(&image) {
