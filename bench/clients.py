@@ -69,7 +69,7 @@ def main():
         parser.error(f"--clients takes {', '.join(peers.ALL)}")
     if set(brokers) - {"kafka", "thalweg"}:
         parser.error("--brokers takes kafka and thalweg")
-    if not args.kafka_classpath and ("kafka" in brokers or any(name.startswith("java") or name == "pekko-4.3" for name in names)):
+    if not args.kafka_classpath and ("kafka" in brokers or any(name.startswith("java") or name == "pekko-oracle" for name in names)):
         parser.error("--kafka-classpath or KAFKA_CLASSPATH must name Apache Kafka's jars")
     if not os.access(args.thalweg, os.X_OK):
         parser.error(f"{args.thalweg} is not there: cargo build --profile dist --features jemalloc, or --thalweg")

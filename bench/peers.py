@@ -8,18 +8,18 @@ import subprocess
 HERE = pathlib.Path(__file__).resolve().parent / "peers"
 
 # Called alike; "thalweg" is the command's own `bench client`.
-ALL = ["thalweg", "java-classic", "java-consumer", "rdkafka", "confluent", "krafka", "franz", "pekko", "pekko-4.3"]
+ALL = ["thalweg", "java-classic", "java-consumer", "rdkafka", "confluent", "krafka", "franz", "pekko", "pekko-oracle"]
 # The experiments with streams are between these, and the last two do nothing else.
-STREAMS = ["thalweg", "pekko", "pekko-4.3"]
+STREAMS = ["thalweg", "pekko", "pekko-oracle"]
 # The same program.
-BUILT_WITH = {"java-consumer": "java-classic", "pekko-4.3": "pekko"}
+BUILT_WITH = {"java-consumer": "java-classic", "pekko-oracle": "pekko"}
 RUST = {"rdkafka": "peer-rdkafka", "confluent": "peer-confluent", "krafka": "peer-krafka"}
 
 # The protocols of groups that each client has.
 PROTOCOLS = {
     "thalweg": ["classic", "consumer"], "java-classic": ["classic"], "java-consumer": ["consumer"],
     "rdkafka": ["classic", "consumer"], "confluent": ["consumer"], "krafka": ["classic", "consumer"],
-    "franz": ["classic", "consumer"], "pekko": ["classic"], "pekko-4.3": ["classic", "consumer"],
+    "franz": ["classic", "consumer"], "pekko": ["classic"], "pekko-oracle": ["classic", "consumer"],
 }
 
 # With --best: what each client's own documentation recommends for throughput, or the bounds its

@@ -9,7 +9,7 @@ from wire import Connection, Reader, array, compact, frame, header, i8, i16, i32
 METADATA, CREATE_TOPICS, DELETE_TOPICS, DESCRIBE_CONFIGS, ALTER_CONFIGS, CREATE_PARTITIONS, ELECT_LEADERS = 3, 19, 20, 32, 33, 37, 43
 ALTER_INCREMENTALLY, ALTER_QUOTAS, TOPIC_PARTITIONS = 44, 49, 75
 ALTER_LOG_DIRS, LOG_DIRS, REASSIGN, REASSIGNMENTS, UPDATE_FEATURES = 34, 35, 45, 46, 57
-DESCRIBE_CLUSTER, PRODUCERS, UNREGISTER_BROKER = 60, 61, 64
+DESCRIBE_CLUSTER, PRODUCERS, UNREGISTER_BROKER, UNREGISTER_CONTROLLER = 60, 61, 64, 94
 
 
 @case
@@ -517,6 +517,13 @@ def unregister_broker(c):
     # Not the node itself, which would not be the same afterwards.
     for who in (7, 0, -1, 2**31 - 1):
         ask(c, f"broker {who}", UNREGISTER_BROKER, 0, i32(who) + b"\0", (".", "h", "x"), flexible=True)
+
+
+@case
+def unregister_controller(c):
+    # The node itself, 1, is the active controller.
+    for who in (7, 0, -1, 2**31 - 1, 1):
+        ask(c, f"controller {who}", UNREGISTER_CONTROLLER, 0, i32(who) + b"\0", (".", "h", "x"), flexible=True)
 
 
 @case

@@ -1,11 +1,12 @@
 """Groups and their offsets: requests that ask for the impossible."""
 
 from shapes import Flexible, ask, coordinator, topic
-from suite import case
+from suite import case, eventually
 from wire import Connection, Reader, array, compact, data, frame, header, i8, i16, i32, i64, string, uvarint
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
 DESCRIBE_GROUPS, LIST_GROUPS, DELETE_GROUPS, OFFSET_DELETE = 15, 16, 42, 47
+METADATA, INIT_PRODUCER_ID, TXN_OFFSET_COMMIT = 3, 22, 28
 MIN, MAX = -(2**63), 2**63 - 1
 
 
@@ -290,3 +291,71 @@ def describe_unknown(c):
     for what, named in (("one", [c.name("nobody")]), ("without a name", [""])):
         body = uvarint(len(named) + 1) + b"".join(compact(one) for one in named) + i8(0) + b"\0"
         ask(c, what, DESCRIBE_GROUPS, 6, body, shape, flexible=True)
+
+
+def topic_id(c, name):
+    """The id of a topic, from Metadata version 12."""
+    body = uvarint(2) + b"\0" * 16 + compact(name) + b"\0" + i8(0) + i8(0) + b"\0"
+    with Connection(c, seconds=20) as connection:
+        reader = Flexible(connection.call(header(METADATA, 12, flexible=True) + body))
+    reader.tags()
+    reader.i32()
+    for _ in range(reader.count()):
+        reader.i32(), reader.string(), reader.i32(), reader.string(), reader.tags()
+    reader.string(), reader.i32()
+    assert reader.count() == 1 and reader.i16() == 0 and reader.string() == name, name
+    return reader.bytes[reader.at : reader.at + 16]
+
+
+def transactional_producer(c, transactional_id):
+    """Id and epoch of a new producer of transactions."""
+
+    def begun():
+        connection.call(header(FIND_COORDINATOR, 1) + string(transactional_id) + i8(1))
+        reader = Reader(connection.call(header(INIT_PRODUCER_ID, 0) + string(transactional_id) + i32(60_000)))
+        reader.i32()
+        found.append((reader.i16(), reader.i64(), reader.i16()))
+        return found[-1][0] == 0
+
+    found = []
+    with Connection(c, seconds=30) as connection:
+        eventually("a coordinator of transactions", 30, begun)
+    return found[-1][1:]
+
+
+@case
+def offsets_in_transactions(c):
+    """TxnOffsetCommit by topic ids (KIP-1319) and by names. Each topic asks for partitions of its own numbers."""
+    coordinator(c)
+    name, transactional_id = topic(c, "t"), c.name("txn")
+    known, unknown, zero = topic_id(c, name), b"\x11" * 16, b"\0" * 16
+    producer, epoch = transactional_producer(c, transactional_id)
+
+    def tried(what, version, topics, group=None, id_=transactional_id, generation=-1, member="", owner=None):
+        of, its_epoch = owner or (producer, epoch)
+        body = compact(id_) + compact(c.name("g") if group is None else group) + i64(of) + i16(its_epoch)
+        body += i32(generation) + compact(member) + uvarint(0) + uvarint(len(topics) + 1)
+        for key, partitions in topics:
+            body += (key if version >= 6 else compact(key)) + uvarint(len(partitions) + 1)
+            for partition in partitions:
+                body += i32(partition) + i64(7) + i32(-1) + compact("") + b"\0"
+            body += b"\0"
+        shape = (".", [("u" if version >= 6 else "x", [("i", "h")])])
+        ask(c, f"{version}: {what}", TXN_OFFSET_COMMIT, version, body + b"\0", shape, flexible=True)
+
+    for version in (5, 6):
+        by = (lambda id_, name_: id_) if version >= 6 else (lambda id_, name_: name_)
+        here = by(known, name)
+        tried("what is there, and what is not", version, [
+            (here, [0, 9]), (by(unknown, c.name("no")), [1]), (by(zero, ""), [2]),
+        ])  # fmt: skip
+        tried("nothing that is there", version, [(by(unknown, c.name("no")), [1])])
+        tried("no topics", version, [])
+        tried("no partitions", version, [(here, [])])
+        tried("a partition below zero", version, [(here, [-1])])
+        tried("no group", version, [(here, [0])], group="")
+        tried("another transactional id", version, [(here, [0])], id_=c.name("other"))
+        tried("a generation of a group that is not there", version, [(here, [0])], group=c.name("none"), generation=3)
+        tried("a member that is not there", version, [(here, [0])], generation=3, member="nobody")
+        tried("an older epoch", version, [(here, [0])], owner=(producer, -1))
+        tried("another producer", version, [(here, [0])], owner=(producer + 1_000, 0))

@@ -91,9 +91,11 @@ const OTHERS: [&[&str]; 2] = [
     &["kcat", "confluent", "answers", "raw"],
     &["streams", "franz", "sarama", "kafka_python", "aiokafka", "kafkajs"],
 ];
-/// Java's client of the release before, with a broker of its own: the names of topics and groups are those of the suites
-/// in Java.
+/// Java's client of the release before, and the oldest one, with a broker of their own: the names of topics and groups are
+/// those of the suites in Java.
 const PREVIOUS: &str = "previous";
+/// The oldest one's cases belong to the same suite.
+const OLDEST: &str = "oldest";
 /// The suites that it runs.
 const OF_PREVIOUS: &str = "producer,consumer,groups,transactions";
 /// Makes of clients in groups, under the same broker when the others are done: dozens of processes at once.
@@ -436,6 +438,17 @@ fn previous(tools: &Tools, plan: &Plan, place: &Path, tally: &Mutex<Tally>) {
     command.args(["--make", PREVIOUS, "--suite", OF_PREVIOUS, "--case", &plan.case]);
     command.args(["--target", target.name(), "--bootstrap", &broker.address.to_string()]);
     follow(command, PREVIOUS, target, place, tally);
+    if OLDEST.contains(&plan.case) {
+        let jars = tools.oldest.join("classes").display().to_string() + ":";
+        let mut command = Command::new("java");
+        command.args([
+            "-Xmx256m",
+            "-cp",
+            &(jars + &tools.oldest.join("jars/*").display().to_string()),
+        ]);
+        command.args(["thalweg.oldest.Oldest", "--bootstrap", &broker.address.to_string()]);
+        follow(command, OLDEST, target, place, tally);
+    }
 }
 
 /// One directory, Kafka and Thalweg in turn.

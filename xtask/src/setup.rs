@@ -33,6 +33,8 @@ pub struct Tools {
     pub node_modules: PathBuf,
     /// Folder with the jars of makes that bring a Java client of their own, and with the programs on them.
     pub makes: PathBuf,
+    /// Folder with the jars of the oldest Java client that is served, and with the program on them.
+    pub oldest: PathBuf,
     /// The program `cargo-nextest`.
     pub nextest: PathBuf,
 }
@@ -65,7 +67,8 @@ pub fn run(root: &Path) -> Result<Tools, String> {
     let python = wheels(root)?;
     let node_modules = node_modules(root)?;
     let classes = classes(root, "tests/java/src", &root.join(".cache/classes"), &jars)?;
-    let makes = makes(root)?;
+    let makes = clients(root, "makes")?;
+    let oldest = clients(root, "oldest")?;
     let nextest = nextest(root)?;
     Ok(Tools {
         root: root.to_path_buf(),
@@ -75,6 +78,7 @@ pub fn run(root: &Path) -> Result<Tools, String> {
         python,
         node_modules,
         makes,
+        oldest,
         nextest,
     })
 }
@@ -220,20 +224,21 @@ pub fn cargo_environment(command: &mut Command, root: &Path, jars: &Path) {
     command.env("CARGO_BUILD_JOBS", BUILD_JOBS).env(JARS, jars);
 }
 
-/// Makes that bring a Java client of their own, in versions of their own: beside Kafka's jars, not among them.
-fn makes(root: &Path) -> Result<PathBuf, String> {
-    let base = root.join(".cache/makes");
+/// Jars of clients of other versions than Kafka's own, in a folder of their own, and the programs of `tests/java/NAME` on
+/// them.
+fn clients(root: &Path, name: &str) -> Result<PathBuf, String> {
+    let base = root.join(".cache").join(name);
     let jars = base.join("jars");
-    let pom = root.join("tests/java/makes/pom.xml");
+    let pom = root.join(format!("tests/java/{name}/pom.xml"));
     once(&jars, &[&pom], || {
-        println!("setup: jars of other makes of clients");
+        println!("setup: jars of clients, {name}");
         remove(&jars)?;
         let out = format!("-DoutputDirectory={}", jars.display());
         let copy = ["dependency:copy-dependencies", &out, "-DincludeScope=runtime"];
         let pom = pom.display().to_string();
         call(root, "mvn", &[&["-q", "-B", "-f", &pom], &copy[..]].concat())
     })?;
-    classes(root, "tests/java/makes/src", &base.join("classes"), &jars)?;
+    classes(root, &format!("tests/java/{name}/src"), &base.join("classes"), &jars)?;
     Ok(base)
 }
 

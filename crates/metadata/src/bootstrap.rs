@@ -8,8 +8,8 @@
 //! | `bootstrap.checkpoint`, in every log directory | [`bootstrap_checkpoint`] |
 //! | `__cluster_metadata-0/00000000000000000000-0000000000.checkpoint` | [`quorum_checkpoint`] |
 //!
-//! Features begin at the levels of the release in `thalweg.format.release.version`, also those that are not served yet: a directory that
-//! comes from Java or goes there has them too.
+//! Features begin at the levels of the release in `thalweg.format.release.version`, also those that are not served
+//! yet: a directory that comes from Java or goes there has them too.
 
 use bytes::Bytes;
 use thalweg_wire::Uuid;

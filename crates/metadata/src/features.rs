@@ -99,11 +99,6 @@ impl MetadataVersion {
         self.0 >= 30
     }
 
-    /// Whether the host of an access control entry can be a range of addresses.
-    pub fn has_address_ranges(self) -> bool {
-        self.0 >= 32
-    }
-
     /// Whether the registration of a controller can be taken away (KIP-1312).
     pub fn has_controller_unregistration(self) -> bool {
         self.0 >= 33

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use thalweg::{Connection, Options};
 use thalweg_testkit::TestBroker;
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
@@ -21,6 +21,7 @@ use thalweg_wire::messages::write_txn_markers_request::{
     WritableTxnMarker, WritableTxnMarkerTopic,
 };
 use thalweg_wire::messages::*;
+use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::support::{Data, segments_of, send};
 
@@ -74,13 +75,29 @@ impl Session {
         }
     }
 
-    /// Commits in a producer's transaction; gives topic, partition and error of each.
+    /// The id of a topic.
+    async fn id_of(&self, name: &str) -> Uuid {
+        let topic = MetadataRequestTopic { name: Some(name.to_owned()), ..Default::default() };
+        let request = MetadataRequest { topics: Some(vec![topic]), ..Default::default() };
+        self.connection.send(&request).await.unwrap().topics[0].topic_id
+    }
+
+    /// Commits in a producer's transaction; gives topic, partition and error of each. From version 6 on topics go by
+    /// their ids.
     async fn commit_all(
         &self,
         request: &TxnOffsetCommitRequest,
         version: i16,
     ) -> Vec<(String, i32, ErrorCode)> {
-        let response = send(&self.connection, request, version).await;
+        let mut request = request.clone();
+        let known = self.id_of("t").await;
+        for topic in request.topics.iter_mut().filter(|_| version >= 6) {
+            topic.topic_id = if topic.name == "t" { known } else { UNKNOWN };
+        }
+        let mut response = send(&self.connection, &request, version).await;
+        for topic in response.topics.iter_mut().filter(|_| version >= 6) {
+            topic.name = if topic.topic_id == known { "t" } else { "no" }.into();
+        }
         let mut all: Vec<_> = response
             .topics
             .iter()
@@ -160,6 +177,8 @@ impl Session {
     }
 }
 
+/// The id of no topic.
+const UNKNOWN: Uuid = Uuid::from_u128(0x11);
 const PRODUCER: i64 = 4_711;
 const UNSTABLE: (i64, ErrorCode) = (-1, ErrorCode::UNSTABLE_OFFSET_COMMIT);
 
@@ -232,15 +251,22 @@ async fn what_is_not_there_is_refused_and_the_rest_is_taken() {
     let session = Session::with_topic(&data.0, false).await;
     let asked = request(0, &[("t", 0, 1), ("t", 7, 1), ("t", -1, 1), ("no", 0, 1)]);
     let unknown = ErrorCode::UNKNOWN_TOPIC_OR_PARTITION;
-    let said = session.commit_all(&asked, 3).await;
-    let expected = [
-        ("no".to_owned(), 0, unknown),
-        ("t".to_owned(), -1, unknown),
-        ("t".to_owned(), 0, ErrorCode::NONE),
-        ("t".to_owned(), 7, unknown),
-    ];
-    assert_eq!(said, expected);
-    assert_eq!(session.commit(&request(0, &[("no", 0, 1)]), 3).await, unknown);
+    // From version 5 on the transaction's coordinator is asked, of which there is none here.
+    let unasked = ErrorCode::COORDINATOR_NOT_AVAILABLE;
+    for (version, of_topic, of_there) in
+        [(3, unknown, ErrorCode::NONE), (6, ErrorCode::UNKNOWN_TOPIC_ID, unasked)]
+    {
+        let said = session.commit_all(&asked, version).await;
+        let expected = [
+            ("no".to_owned(), 0, of_topic),
+            ("t".to_owned(), -1, unknown),
+            ("t".to_owned(), 0, of_there),
+            ("t".to_owned(), 7, unknown),
+        ];
+        assert_eq!(said, expected, "version {version}");
+        let said = session.commit(&request(0, &[("no", 0, 1)]), version).await;
+        assert_eq!(said, of_topic, "version {version}");
+    }
     let nameless = TxnOffsetCommitRequest { group_id: String::new(), ..request(0, &[("t", 0, 1)]) };
     assert_eq!(session.commit(&nameless, 3).await, ErrorCode::INVALID_GROUP_ID);
     let member = TxnOffsetCommitRequest {
@@ -267,7 +293,7 @@ async fn offsets_of_a_producer_without_id_or_epoch_are_refused_and_not_written()
         (PRODUCER, -1, ErrorCode::INVALID_PRODUCER_EPOCH),
         (PRODUCER, i16::MIN, ErrorCode::INVALID_PRODUCER_EPOCH),
     ] {
-        for version in 0..=5 {
+        for version in 0..=6 {
             let asked = TxnOffsetCommitRequest {
                 producer_id,
                 producer_epoch,
@@ -275,7 +301,7 @@ async fn offsets_of_a_producer_without_id_or_epoch_are_refused_and_not_written()
             };
             let said = session.commit(&asked, version).await;
             // From version 5 on the transaction's coordinator is asked first, of which there is none here.
-            let is_asked = version == 5 && expected != nameless;
+            let is_asked = version >= 5 && expected != nameless;
             let expected = if is_asked { ErrorCode::COORDINATOR_NOT_AVAILABLE } else { expected };
             assert_eq!(said, expected, "{producer_id}, {producer_epoch}, version {version}");
         }
@@ -290,7 +316,7 @@ async fn offsets_of_a_producer_without_id_or_epoch_are_refused_and_not_written()
 async fn a_node_on_its_own_finds_nobody_to_ask() {
     let data = Data::new();
     let session = Session::with_topic(&data.0, true).await;
-    for version in 0..=5 {
+    for version in 0..=6 {
         let said = session.commit(&request(0, &[("t", 0, 1)]), version).await;
         assert_eq!(said, ErrorCode::COORDINATOR_NOT_AVAILABLE, "version {version}");
     }

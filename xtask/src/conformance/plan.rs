@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{JAVA, MAKES, OTHERS, PREVIOUS, Target};
+use super::{JAVA, MAKES, OLDEST, OTHERS, PREVIOUS, Target};
 use crate::cases::Cases;
 use crate::setup::Tools;
 
@@ -90,6 +90,8 @@ impl Plan {
                 let chosen = name.split('.').next().unwrap_or_default();
                 self.wants(target, suite) && self.installations.iter().any(|one| one == chosen)
             }
+            // One program, whose parts need each other.
+            OLDEST => self.wants(target, PREVIOUS) && OLDEST.contains(&self.case),
             MAKES if name.starts_with("krafka-") && !self.krafka => false,
             _ => self.wants(target, suite) && java.unwrap_or(name).contains(&self.case),
         }

@@ -2,13 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
 use thalweg_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
-use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::api::request::Context;
+use crate::membership;
 
 pub(super) async fn handle(
     context: Context,
@@ -26,12 +27,10 @@ pub(super) async fn handle(
         let table = broker.topics();
         let image = broker.image();
         let has_cordoned_dirs = image.metadata_version().has_cordoned_dirs();
-        // Also what this broker registered because of features that it does not serve.
-        let registered = image.cluster.broker(broker.node_id);
-        let is_registered = |id: Uuid| {
-            let dirs = registered.and_then(|it| it.cordoned_directories.as_ref());
-            dirs.is_some_and(|dirs| dirs.contains(&id))
-        };
+        // Features that this broker does not serve have all its directories cordoned.
+        let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
+        let is_joined = broker.controller.remote().is_some();
+        let all_cordoned = is_joined && membership::must_be_cordoned(levels);
         let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
             BTreeMap::new();
         for topic in table.iter() {
@@ -99,7 +98,7 @@ pub(super) async fn handle(
                     total_bytes: bytes(space.f_blocks),
                     usable_bytes: bytes(space.f_bavail),
                     is_cordoned: has_cordoned_dirs
-                        && (broker.logs.is_cordoned(dir.id()) || is_registered(dir.id())),
+                        && (all_cordoned || broker.logs.is_cordoned(dir.id())),
                     ..Default::default()
                 }
             })

@@ -105,8 +105,8 @@ pub(super) fn check(
         let to_zero: Vec<String> = used.iter().map(|(name, _)| format!("{name}=0")).collect();
         found.not_honoured(
             format!(
-                "features are in use that are not served fully yet ({list}): the broker joins cordoned: it keeps the \
-                 replicas that it has, and controllers of 4.4 give it no new ones"
+                "features are in use that are not served fully yet ({list}): the broker joins cordoned and \
+                 keeps its replicas, and controllers of 4.4 refuse assignments that name it"
             ),
             format!(
                 "nothing, if that will do; if nobody needs them: thalweg cluster update-features --downgrade {}",

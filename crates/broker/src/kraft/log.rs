@@ -504,8 +504,8 @@ fn format(
     disk.sync_dir(dir).map_err(at(dir))
 }
 
-/// The records a new log begins with; the defaults of the release where the file is missing. What this release cannot read, such
-/// as a level that it lacks, is refused.
+/// The records a new log begins with; the defaults of the release where the file is missing. What cannot be read here,
+/// such as a level that is not supported, is refused.
 fn read_bootstrap(
     disk: &Disk,
     file: &Path,

@@ -63,7 +63,11 @@ pub enum ReplayError {
         value: i8,
     },
     /// A level of `metadata.version` this release cannot run at.
-    #[error("metadata.version {0} is not supported: this release needs 7 to 33")]
+    #[error(
+        "metadata.version {0} is not supported: this release needs {min} to {max}",
+        min = MetadataVersion::MINIMUM.level(),
+        max = MetadataVersion::LATEST.level()
+    )]
     UnsupportedMetadataVersion(i16),
     /// An access control entry that does not exist.
     #[error("record removes access control entry {0}, which does not exist")]
