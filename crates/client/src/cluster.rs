@@ -33,8 +33,8 @@ use crate::transport::CloseSignal;
 
 /// How long one address is tried alone, before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_secs(1);
-/// For so long after the bootstrap addresses were gone back to, a connection that is refused with
-/// REBOOTSTRAP_REQUIRED has only failed: one broker under another id must not end the others' connections all the time.
+/// For so long after a rebootstrap, a connection that is refused with REBOOTSTRAP_REQUIRED has only failed: one broker
+/// under another id must not end the others' connections all the time.
 const REBOOTSTRAP_PAUSE: Duration = RETRY_BACKOFF_MAX;
 
 /// A connection that is being opened, and what became of that.
@@ -70,7 +70,7 @@ struct State {
     metadata_requests: u64,
     /// Close the connections of this cluster, those of producers and consumers included.
     close: Vec<oneshot::Sender<()>>,
-    /// Times that the bootstrap addresses were gone back to, and when that was last.
+    /// Number of rebootstraps, and the time of the last.
     rebootstraps: u64,
     rebootstrapped_at: Option<Instant>,
 }
@@ -181,7 +181,7 @@ impl Cluster {
             state.rebootstraps
         };
         let mut response = self.send_any(&request).await?;
-        if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED && self.shared.rebootstraps() {
+        if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED && self.shared.may_rebootstrap() {
             // These brokers are not the ones to ask any more (KIP-1102).
             self.shared.rebootstrap(rebootstraps);
             response = self.send_any(&request).await?;
@@ -356,7 +356,7 @@ impl Cluster {
         let live = state.connections.iter().filter(|(_, c)| c.over().is_none());
         let mut addresses: Vec<String> = live.map(|(address, _)| address.clone()).collect();
         let known = state.metadata.brokers.values().map(|broker| broker.address());
-        let is_final = !self.shared.rebootstraps() && !state.metadata.brokers.is_empty();
+        let is_final = !self.shared.may_rebootstrap() && !state.metadata.brokers.is_empty();
         let bootstrap = self.shared.bootstrap.iter().filter(|_| !is_final).cloned();
         for address in known.chain(bootstrap) {
             if !addresses.contains(&address) {
@@ -500,8 +500,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the bootstrap addresses are gone back to.
-    fn rebootstraps(&self) -> bool {
+    /// Whether the bootstrap addresses may be asked once brokers are known.
+    fn may_rebootstrap(&self) -> bool {
         self.options.metadata_recovery_strategy == MetadataRecoveryStrategy::Rebootstrap
     }
 
@@ -510,7 +510,7 @@ impl Shared {
         let (closer, close) = oneshot::channel();
         state.close.retain(|closer| !closer.is_closed());
         state.close.push(closer);
-        let is_checked = self.rebootstraps() && self.options.metadata_cluster_check;
+        let is_checked = self.may_rebootstrap() && self.options.metadata_cluster_check;
         OpeningTerms {
             identity: state.metadata.identity(address).filter(|_| is_checked),
             close: CloseSignal::When(close),

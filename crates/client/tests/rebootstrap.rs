@@ -27,7 +27,7 @@ const CLUSTER: &str = "cluster";
 const LATEST: i16 = 5;
 
 /// The version, cluster and node of each ApiVersions request.
-type Asked = Vec<(i16, Option<String>, i32)>;
+type SeenApiVersions = Vec<(i16, Option<String>, i32)>;
 
 /// A broker that knows what cluster it is of, which number it has, and whom else there is.
 #[derive(Default)]
@@ -36,7 +36,7 @@ struct Node {
     node_id: Mutex<i32>,
     /// Brokers as Metadata names them.
     brokers: Mutex<Vec<(i32, u16)>>,
-    asked: Mutex<Asked>,
+    asked: Mutex<SeenApiVersions>,
     /// Metadata is answered with REBOOTSTRAP_REQUIRED.
     sends_away: AtomicBool,
     metadata_requests: AtomicUsize,
@@ -71,7 +71,7 @@ impl Node {
     }
 
     /// The ApiVersions requests since this was called last.
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> SeenApiVersions {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 
@@ -173,9 +173,9 @@ async fn one_broker(last_version: i16) -> (Arc<Node>, u16, Arc<Node>) {
     (bootstrap, port, broker)
 }
 
-async fn until(mut is_so: impl FnMut() -> bool) {
+async fn until(mut condition: impl FnMut() -> bool) {
     soon(async {
-        while !is_so() {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     })
@@ -229,7 +229,7 @@ async fn rebootstrap_closes_all_connections_of_the_cluster() {
     let error = cluster.broker(2).await.unwrap_err();
     assert!(error.is_retriable() && matches!(error, Error::Negotiate { .. }), "{error}");
     assert!(error.to_string().contains("REBOOTSTRAP_REQUIRED"), "{error}");
-    until(|| connection.over().conditionme()).await;
+    until(|| connection.over().is_some()).await;
     assert!(matches!(connection.over(), Some(Error::Io { .. })), "{connection:?}");
     assert!(cluster.metadata().brokers.is_empty());
     // Only the bootstrap server is known, and its connection is a new one.
@@ -274,7 +274,7 @@ async fn a_broker_under_another_id_does_not_end_connections_again() {
     // Only after a second.
     tokio::time::sleep(Duration::from_millis(1_100)).await;
     assert!(cluster.broker(2).await.is_err());
-    until(|| connection.over().conditionme()).await;
+    until(|| connection.over().is_some()).await;
 }
 
 #[tokio::test]
