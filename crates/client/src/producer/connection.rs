@@ -55,6 +55,8 @@ struct Answers {
     has_answered: bool,
     timeout: Duration,
     addr: Arc<str>,
+    /// Number of rebootstraps of the cluster when the connection was begun.
+    rebootstraps: u64,
 }
 
 /// What a connection is wanted for.
@@ -205,7 +207,8 @@ impl ProduceConnection {
         let options = shared.cluster.options();
         let version = connection.version_of::<ProduceRequest>()?;
         let addr = Arc::clone(connection.addr());
-        let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
+        let Parts { sender, receiver, versions, pipeline, session, rebootstraps } =
+            connection.into_parts();
         let timeout = bounded(options.request_timeout);
         let sent = VecDeque::new();
         let used_at = Instant::now();
@@ -219,6 +222,7 @@ impl ProduceConnection {
             has_answered: false,
             timeout,
             addr,
+            rebootstraps,
         };
         Ok(ProduceConnection { sender, answers, versions, session })
     }
@@ -408,7 +412,8 @@ impl Answers {
                 let accepted = state.sender.accept(self.broker, body, version, now)?;
                 // Before the task is woken that sends to the new leader, and needs its address.
                 if !accepted.leaders.is_empty() {
-                    shared.cluster.hint(&accepted.leaders, accepted.brokers);
+                    let (leaders, brokers) = (&accepted.leaders, accepted.brokers);
+                    shared.cluster.hint(self.rebootstraps, leaders, brokers);
                 }
                 Ok(())
             })
