@@ -367,6 +367,11 @@ impl RawReceiver {
         }
     }
 
+    /// Whether this client closed the connection because of a rebootstrap.
+    pub(crate) fn is_closed_by_signal(&self) -> bool {
+        self.stream.is_closed_by_signal()
+    }
+
     /// What was received and not taken.
     pub(crate) fn leftover(&mut self) -> &[u8] {
         if self.lent {
