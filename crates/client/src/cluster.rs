@@ -3,7 +3,8 @@
 //!
 //! A broker that answers REBOOTSTRAP_REQUIRED sends this client away (KIP-1102, KIP-1242): all connections to the
 //! cluster are closed, those too that producers and consumers own, the brokers are forgotten, and the bootstrap
-//! addresses are asked. Invariant: an opening that began before does not add a connection to those in use.
+//! addresses are asked. Invariants: an opening that began before does not add a connection to those in use, and an
+//! answer over a connection that was begun before does not change the metadata.
 //!
 //! What this does not do: retry requests or refresh metadata by itself. Who sends knows what an
 //! error means then.
@@ -15,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Poll;
 use std::time::Duration;
 
-use thalweg_wire::messages::MetadataRequest;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
+use thalweg_wire::messages::{MetadataRequest, MetadataResponse};
 use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid, secret};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
@@ -33,12 +34,15 @@ use crate::transport::CloseSignal;
 
 /// How long one address is tried alone, before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_secs(1);
-/// For so long after the bootstrap addresses were gone back to, a connection that is refused with
-/// REBOOTSTRAP_REQUIRED has only failed: one broker under another id must not end the others' connections all the time.
+/// For so long after a rebootstrap, a connection that is refused with REBOOTSTRAP_REQUIRED has only failed: one broker
+/// under another id must not end the others' connections all the time.
 const REBOOTSTRAP_PAUSE: Duration = RETRY_BACKOFF_MAX;
 
 /// A connection that is being opened, and what became of that.
 type Opening = watch::Receiver<Option<Result<Connection, Error>>>;
+
+/// What is known after an answer to Metadata, and the topics that came with an error.
+type Refreshed = (Arc<Metadata>, Vec<(String, ErrorCode)>);
 
 /// Waits for a connection.
 type Connecting = Pin<Box<dyn Future<Output = Result<Connection, Error>> + Send>>;
@@ -70,7 +74,7 @@ struct State {
     metadata_requests: u64,
     /// Close the connections of this cluster, those of producers and consumers included.
     close: Vec<oneshot::Sender<()>>,
-    /// Times that the bootstrap addresses were gone back to, and when that was last.
+    /// Number of rebootstraps, and the time of the last.
     rebootstraps: u64,
     rebootstrapped_at: Option<Instant>,
 }
@@ -169,35 +173,56 @@ impl Cluster {
         &self,
         topics: Option<Vec<MetadataRequestTopic>>,
         create: bool,
-    ) -> Result<(Arc<Metadata>, Vec<(String, ErrorCode)>), Error> {
+    ) -> Result<Refreshed, Error> {
         let request = MetadataRequest {
             topics,
             allow_auto_topic_creation: create,
             ..MetadataRequest::default()
         };
-        let rebootstraps = {
-            let mut state = self.shared.lock();
-            state.metadata_requests += 1;
-            state.rebootstraps
-        };
-        let mut response = self.send_any(&request).await?;
-        if response.error_code == ErrorCode::REBOOTSTRAP_REQUIRED && self.shared.rebootstraps() {
-            // These brokers are not the ones to ask any more (KIP-1102).
-            self.shared.rebootstrap(rebootstraps);
-            response = self.send_any(&request).await?;
+        self.shared.lock().metadata_requests += 1;
+        for is_last in [false, true] {
+            let (response, rebootstraps) = self.send_any_over(&request).await?;
+            match response.error_code {
+                ErrorCode::NONE => {
+                    if let Some(applied) = self.apply(&request, &response, rebootstraps) {
+                        return Ok(applied);
+                    }
+                }
+                // These brokers are not the ones to ask any more (KIP-1102).
+                ErrorCode::REBOOTSTRAP_REQUIRED if self.shared.may_rebootstrap() && !is_last => {
+                    self.shared.rebootstrap(rebootstraps);
+                }
+                // What it says of brokers and topics is nothing, not that there are none.
+                code => return Err(self.refused(code)),
+            }
         }
-        if response.error_code != ErrorCode::NONE {
-            // What it says of brokers and topics is nothing, not that there are none.
-            let addr = self.shared.bootstrap.join(",").into();
-            let (api, code) = (ApiKey::METADATA, response.error_code);
-            return Err(Error::Broker { addr, api, code, message: None });
-        }
+        // The answers were of clusters that were abandoned before they came.
+        Err(self.refused(ErrorCode::REBOOTSTRAP_REQUIRED))
+    }
+
+    /// An answer to Metadata that is an error as a whole.
+    fn refused(&self, code: ErrorCode) -> Error {
+        let addr = self.shared.bootstrap.join(",").into();
+        Error::Broker { addr, api: ApiKey::METADATA, code, message: None }
+    }
+
+    /// Applies an answer that came over a connection begun after so many `rebootstraps`; `None` if there were more
+    /// since. Otherwise this client would return to the cluster that it has abandoned.
+    fn apply(
+        &self,
+        request: &MetadataRequest,
+        response: &MetadataResponse,
+        rebootstraps: u64,
+    ) -> Option<Refreshed> {
         let now_ms = u64::try_from(self.shared.begun.elapsed().as_millis()).unwrap_or(u64::MAX);
         let mut state = self.shared.lock();
+        if state.rebootstraps != rebootstraps {
+            return None;
+        }
         let metadata = Arc::make_mut(&mut state.metadata);
         let failed = match request.topics {
-            Some(_) => metadata.apply(&response, now_ms),
-            None => metadata.apply_all(&response, now_ms),
+            Some(_) => metadata.apply(response, now_ms),
+            None => metadata.apply_all(response, now_ms),
         };
         if metadata.has_lowered() {
             for LoweredEpoch { partition, from, to } in metadata.take_lowered() {
@@ -211,16 +236,22 @@ impl Cluster {
                 );
             }
         }
-        Ok((state.metadata.clone(), failed))
+        Some((state.metadata.clone(), failed))
     }
 
-    /// Takes over what a broker said of leaders and where they listen (KIP-951).
+    /// Takes over what a broker said of leaders and where they listen (KIP-951), over a connection begun after so many
+    /// `rebootstraps`. If there were more since, this is dropped: these brokers would be connected to without a check of
+    /// their cluster, whose id is not known then.
     pub(crate) fn hint(
         &self,
+        rebootstraps: u64,
         leaders: &[(TopicPartition, Leader)],
         brokers: impl IntoIterator<Item = Broker>,
     ) {
         let mut state = self.shared.lock();
+        if state.rebootstraps != rebootstraps {
+            return;
+        }
         // Copied only where somebody still looks at what was known, and the hint is news.
         for broker in brokers {
             if state.metadata.brokers.get(&broker.id) != Some(&broker) {
@@ -273,24 +304,28 @@ impl Cluster {
     /// another is opened, once.
     async fn send_at<R: Request>(&self, address: &str, request: &R) -> Result<R::Response, Error> {
         let connection = self.connection(address).await?;
-        self.send_over(connection, address, request).await
+        let (response, _) = self.send_over(connection, address, request).await?;
+        Ok(response)
     }
 
+    /// Gives the answer, and [`Connection::rebootstraps`] of the connection that it came over.
     async fn send_over<R: Request>(
         &self,
         connection: Connection,
         address: &str,
         request: &R,
-    ) -> Result<R::Response, Error> {
-        let rebootstraps = self.shared.lock().rebootstraps;
+    ) -> Result<(R::Response, u64), Error> {
+        let rebootstraps = connection.rebootstraps();
         match connection.send(request).await {
             // The address may have been forgotten by a rebootstrap.
             Err(Error::Closed { api: None, .. } | Error::Idle { .. })
                 if self.shared.lock().rebootstraps == rebootstraps =>
             {
-                self.connection(address).await?.send(request).await
+                let connection = self.connection(address).await?;
+                let rebootstraps = connection.rebootstraps();
+                Ok((connection.send(request).await?, rebootstraps))
             }
-            sent => sent,
+            sent => Ok((sent?, rebootstraps)),
         }
     }
 
@@ -319,6 +354,12 @@ impl Cluster {
     /// Sends a request to whichever broker answers: those connected first, then the others that
     /// are known, then the bootstrap addresses.
     pub async fn send_any<R: Request>(&self, request: &R) -> Result<R::Response, Error> {
+        let (response, _) = self.send_any_over(request).await?;
+        Ok(response)
+    }
+
+    /// As [`Self::send_any`]; gives what [`Self::send_over`] does.
+    async fn send_any_over<R: Request>(&self, request: &R) -> Result<(R::Response, u64), Error> {
         let mut candidates = self.candidates();
         let mut last = None;
         while let Some((address, connected)) = candidates.next().await {
@@ -356,7 +397,7 @@ impl Cluster {
         let live = state.connections.iter().filter(|(_, c)| c.over().is_none());
         let mut addresses: Vec<String> = live.map(|(address, _)| address.clone()).collect();
         let known = state.metadata.brokers.values().map(|broker| broker.address());
-        let is_final = !self.shared.rebootstraps() && !state.metadata.brokers.is_empty();
+        let is_final = !self.shared.may_rebootstrap() && !state.metadata.brokers.is_empty();
         let bootstrap = self.shared.bootstrap.iter().filter(|_| !is_final).cloned();
         for address in known.chain(bootstrap) {
             if !addresses.contains(&address) {
@@ -431,6 +472,7 @@ impl OpeningTerms {
     ) -> Result<RawConnection, Error> {
         let OpeningTerms { identity, close, rebootstraps } = self;
         let opened = RawConnection::open_to(address, options, identity.as_ref(), close).await;
+        let opened = opened.map(|connection| connection.after_rebootstraps(rebootstraps));
         // At a bootstrap address, where no broker is named, the code is a failure like any other.
         if let Err(error) = &opened
             && error.is_rebootstrap()
@@ -500,8 +542,8 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether the bootstrap addresses are gone back to.
-    fn rebootstraps(&self) -> bool {
+    /// Whether the bootstrap addresses may be asked once brokers are known.
+    fn may_rebootstrap(&self) -> bool {
         self.options.metadata_recovery_strategy == MetadataRecoveryStrategy::Rebootstrap
     }
 
@@ -510,7 +552,7 @@ impl Shared {
         let (closer, close) = oneshot::channel();
         state.close.retain(|closer| !closer.is_closed());
         state.close.push(closer);
-        let is_checked = self.rebootstraps() && self.options.metadata_cluster_check;
+        let is_checked = self.may_rebootstrap() && self.options.metadata_cluster_check;
         OpeningTerms {
             identity: state.metadata.identity(address).filter(|_| is_checked),
             close: CloseSignal::When(close),
@@ -564,6 +606,8 @@ fn parse_addresses(list: &str) -> Result<Vec<String>, Error> {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
+
     use super::*;
 
     impl Cluster {
@@ -597,16 +641,51 @@ mod tests {
         let before = Arc::as_ptr(&cluster.metadata());
         let broker = Broker { id: 2, host: "b".into(), port: 1, rack: None };
         let leader = Leader { id: 2, epoch: 4 };
-        cluster.hint(&[(TopicPartition::new("t", 1), leader)], [broker.clone()]);
+        cluster.hint(0, &[(TopicPartition::new("t", 1), leader)], [broker.clone()]);
         assert_eq!(cluster.metadata().leader("t", 1), Some(leader));
         assert_eq!(Arc::as_ptr(&cluster.metadata()), before);
         // A snapshot stays as it is; what is no news does not part from it.
         let snapshot = cluster.metadata();
-        cluster.hint(&[(TopicPartition::new("t", 1), leader)], [broker.clone()]);
+        cluster.hint(0, &[(TopicPartition::new("t", 1), leader)], [broker.clone()]);
         assert!(Arc::ptr_eq(&snapshot, &cluster.metadata()));
-        cluster.hint(&[(TopicPartition::new("t", 2), leader)], [broker]);
+        cluster.hint(0, &[(TopicPartition::new("t", 2), leader)], [broker]);
         assert_eq!(snapshot.leader("t", 2), Some(Leader { id: 1, epoch: 3 }));
         assert_eq!(cluster.metadata().leader("t", 2), Some(leader));
+    }
+
+    #[test]
+    fn answers_from_before_a_rebootstrap_are_not_applied() {
+        let broker = |node_id| MetadataResponseBroker {
+            node_id,
+            host: "b".into(),
+            port: 1,
+            ..MetadataResponseBroker::default()
+        };
+        let answer = |node_id| MetadataResponse {
+            cluster_id: Some("c".into()),
+            brokers: vec![broker(node_id)],
+            ..MetadataResponse::default()
+        };
+        let cluster = Cluster::detached(Metadata::default());
+        for topics in [Some(Vec::new()), None] {
+            let request = MetadataRequest { topics, ..MetadataRequest::default() };
+            let before = cluster.shared.lock().rebootstraps;
+            assert!(cluster.apply(&request, &answer(1), before).is_some());
+            let hinted = Broker { id: 2, host: "b".into(), port: 2, rack: None };
+            cluster.hint(before, &[], [hinted.clone()]);
+            assert_eq!(cluster.metadata().brokers.len(), 2);
+
+            cluster.shared.rebootstrap(before);
+            assert!(cluster.apply(&request, &answer(1), before).is_none());
+            cluster.hint(before, &[], [hinted.clone()]);
+            let metadata = cluster.metadata();
+            assert!(metadata.brokers.is_empty() && metadata.cluster_id.is_none());
+
+            cluster.hint(before + 1, &[], [hinted]);
+            assert!(cluster.address(2).is_ok());
+            assert!(cluster.apply(&request, &answer(3), before + 1).is_some());
+            assert!(cluster.address(3).is_ok());
+        }
     }
 
     #[test]

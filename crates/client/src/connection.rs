@@ -53,6 +53,7 @@ struct Shared {
     addr: Arc<str>,
     versions: Arc<ApiVersions>,
     options: Options,
+    rebootstraps: u64,
     /// One permit per request that may be in flight.
     room: Semaphore,
     /// [`State::look_at`] is earlier than it was.
@@ -115,7 +116,8 @@ impl Connection {
     pub fn drive(raw: RawConnection, options: &Options) -> Connection {
         let addr = raw.addr().clone();
         let in_flight = options.max_in_flight.clamp(1, IN_FLIGHT_MAX);
-        let Parts { sender, receiver, versions, pipeline, session } = raw.into_parts();
+        let Parts { sender, receiver, versions, pipeline, session, rebootstraps } =
+            raw.into_parts();
         let now = Instant::now();
         let state = State {
             pipeline,
@@ -129,6 +131,7 @@ impl Connection {
             addr,
             versions,
             options: options.clone(),
+            rebootstraps,
             room: Semaphore::new(in_flight),
             earlier: Notify::new(),
             state: Mutex::new(state),
@@ -151,6 +154,12 @@ impl Connection {
     /// What the broker speaks.
     pub fn versions(&self) -> &ApiVersions {
         &self.handle.shared.versions
+    }
+
+    /// Number of rebootstraps of its cluster when this connection was begun. What a broker says over it is of a cluster
+    /// that was abandoned if there were more since.
+    pub(crate) fn rebootstraps(&self) -> u64 {
+        self.handle.shared.rebootstraps
     }
 
     /// Why the connection is over; `None` while it can be used.

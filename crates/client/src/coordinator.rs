@@ -104,7 +104,7 @@ pub(crate) async fn look_up(
         let port = u16::try_from(found.port).map_err(unknown)?;
         brokers.push(Broker { id: found.node_id, host: found.host.clone(), port, rack: None });
     }
-    cluster.hint(&[], brokers);
+    cluster.hint(connection.rebootstraps(), &[], brokers);
     Ok(answers)
 }
 

@@ -289,10 +289,13 @@ impl Error {
             // generation, or no member, stays that.
             Error::Group { code: ErrorCode::REBALANCE_IN_PROGRESS, .. }
             | Error::Group { code: ErrorCode::STALE_MEMBER_EPOCH, .. } => true,
-            // The bootstrap addresses are asked next.
+            // The bootstrap addresses are asked next, or the known brokers again. Java's client never fails on it.
             Error::Negotiate { source: NegotiationError::Refused(code), .. } => {
                 *code == ErrorCode::REBOOTSTRAP_REQUIRED
             }
+            Error::Broker {
+                api: ApiKey::METADATA, code: ErrorCode::REBOOTSTRAP_REQUIRED, ..
+            } => true,
             Error::NoBootstrap(last) => last.is_retriable(),
             Error::Broker { code, .. } | Error::Topic { code, .. } | Error::Group { code, .. } => {
                 code.is_retriable()

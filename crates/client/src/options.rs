@@ -46,9 +46,9 @@ pub struct Options {
     /// What is done about brokers that cannot be reached, or send clients away (`metadata.recovery.strategy`);
     /// [`MetadataRecoveryStrategy::Rebootstrap`].
     pub metadata_recovery_strategy: MetadataRecoveryStrategy,
-    /// Whether brokers are told which cluster and which broker is meant (`metadata.cluster.check.enable`, KIP-1242); yes.
-    /// A broker that is another one refuses the connection then, and the bootstrap addresses are asked. Brokers
-    /// before 4.4 do not check it. [`MetadataRecoveryStrategy::None`] turns it off, too.
+    /// Whether ApiVersions names the cluster and the broker (`metadata.cluster.check.enable`, KIP-1242); yes.
+    /// A broker of another cluster, or with another id, refuses the connection then, and the bootstrap addresses are
+    /// asked. Brokers before 4.4 do not check it. [`MetadataRecoveryStrategy::None`] turns it off, too.
     pub metadata_cluster_check: bool,
     /// Software name that the broker counts clients by (KIP-511).
     pub software_name: Arc<str>,

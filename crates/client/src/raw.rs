@@ -36,6 +36,7 @@ pub struct RawConnection {
     options: Options,
     /// A frame was begun and not finished.
     is_writing: bool,
+    rebootstraps: u64,
 }
 
 /// What a [`RawConnection`] is made of, for those who drive it in another way.
@@ -45,6 +46,7 @@ pub(crate) struct Parts {
     pub versions: Arc<ApiVersions>,
     pub pipeline: Pipeline,
     pub session: SaslSession,
+    pub rebootstraps: u64,
 }
 
 impl RawConnection {
@@ -111,6 +113,7 @@ impl RawConnection {
             session: SaslSession::new(&options),
             options,
             is_writing: false,
+            rebootstraps: 0,
         }
     }
 
@@ -216,9 +219,15 @@ impl RawConnection {
         (self.sender, self.receiver)
     }
 
+    /// Notes how many rebootstraps its cluster had had when this connection was begun.
+    pub(crate) fn after_rebootstraps(self, rebootstraps: u64) -> RawConnection {
+        RawConnection { rebootstraps, ..self }
+    }
+
     pub(crate) fn into_parts(self) -> Parts {
-        let RawConnection { sender, receiver, versions, pipeline, session, .. } = self;
-        Parts { sender, receiver, versions, pipeline, session }
+        let RawConnection { sender, receiver, versions, pipeline, session, rebootstraps, .. } =
+            self;
+        Parts { sender, receiver, versions, pipeline, session, rebootstraps }
     }
 }
 
@@ -356,6 +365,11 @@ impl RawReceiver {
             Err(error @ Error::Io { .. }) => Some(error),
             _ => None,
         }
+    }
+
+    /// Whether this client closed the connection because of a rebootstrap.
+    pub(crate) fn is_closed_by_signal(&self) -> bool {
+        self.stream.is_closed_by_signal()
     }
 
     /// What was received and not taken.

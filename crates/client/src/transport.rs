@@ -76,6 +76,11 @@ impl ReadHalf {
     pub(crate) fn close_on(&mut self, close: CloseSignal) {
         self.close = close;
     }
+
+    /// Whether reading failed because of the signal.
+    pub(crate) fn is_closed_by_signal(&self) -> bool {
+        matches!(self.close, CloseSignal::Given)
+    }
 }
 
 /// The half of a connection that is written to. With TLS what was written may wait until it is

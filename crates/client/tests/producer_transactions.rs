@@ -243,7 +243,6 @@ async fn offsets_are_committed_with_their_transaction() {
     }
 }
 
-/// The answer is PRODUCER_FENCED in version 1 and INVALID_TXN_STATE in version 2: it is one error.
 /// The versions of TxnOffsetCommit that a producer uses, and times that it asks for metadata while it commits one
 /// offset. The judge changes what is answered.
 async fn commit_one_offset(
@@ -335,6 +334,7 @@ fn refused_offsets(answer: &Answer<'_>, code: ErrorCode) -> Fate {
     })
 }
 
+/// The answer is PRODUCER_FENCED in version 1 and INVALID_TXN_STATE in version 2: it is one error.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transaction_that_took_too_long_reads_as_fenced() {
     for level in [2, 1] {

@@ -8,15 +8,16 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::hostile::{Answer, Fate, Hostile};
-use support::{Bench, earliest, soon, tp};
+use support::{Bench, earliest, grouped, soon, tp};
 use thalweg::{
     Cluster, Consumer, Error, MetadataRecoveryStrategy, Options, Position, Producer,
     ProducerConfig, ProducerRecord,
 };
+use thalweg_records::Compression;
 use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, MetadataResponse, RequestHeader,
+    ApiVersionsRequest, ApiVersionsResponse, MetadataResponse, OffsetFetchResponse, RequestHeader,
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -26,7 +27,7 @@ const CLUSTER: &str = "cluster";
 const LATEST: i16 = 5;
 
 /// The version, cluster and node of each ApiVersions request.
-type Asked = Vec<(i16, Option<String>, i32)>;
+type SeenApiVersions = Vec<(i16, Option<String>, i32)>;
 
 /// A broker that knows what cluster it is of, which number it has, and whom else there is.
 #[derive(Default)]
@@ -35,7 +36,7 @@ struct Node {
     node_id: Mutex<i32>,
     /// Brokers as Metadata names them.
     brokers: Mutex<Vec<(i32, u16)>>,
-    asked: Mutex<Asked>,
+    asked: Mutex<SeenApiVersions>,
     /// Metadata is answered with REBOOTSTRAP_REQUIRED.
     sends_away: AtomicBool,
     metadata_requests: AtomicUsize,
@@ -70,7 +71,7 @@ impl Node {
     }
 
     /// The ApiVersions requests since this was called last.
-    fn asked(&self) -> Asked {
+    fn asked(&self) -> SeenApiVersions {
         std::mem::take(&mut self.asked.lock().unwrap())
     }
 
@@ -172,9 +173,9 @@ async fn one_broker(last_version: i16) -> (Arc<Node>, u16, Arc<Node>) {
     (bootstrap, port, broker)
 }
 
-async fn until(mut is_so: impl FnMut() -> bool) {
+async fn until(mut condition: impl FnMut() -> bool) {
     soon(async {
-        while !is_so() {
+        while !condition() {
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     })
@@ -284,13 +285,44 @@ async fn recovery_strategy_none_stays_with_the_known_brokers() {
     let connection = cluster.broker(1).await.unwrap();
     bootstrap.sends_away.store(true, Ordering::SeqCst);
     broker.sends_away.store(true, Ordering::SeqCst);
-    let asked = bootstrap.connections.load(Ordering::SeqCst);
+    let opened = || [&bootstrap, &broker].map(|node| node.connections.load(Ordering::SeqCst));
+    let requests =
+        || [&bootstrap, &broker].map(|node| node.metadata_requests.load(Ordering::SeqCst));
+    assert_eq!((opened(), requests()), ([1, 1], [1, 0]));
     for _ in 0..3 {
         let error = cluster.refresh(&[]).await.unwrap_err();
         assert!(error.to_string().contains("REBOOTSTRAP_REQUIRED"), "{error}");
+        // Callers try it again.
+        assert!(error.is_retriable(), "{error}");
     }
+    // Each refresh sends one request, over an open connection.
+    assert_eq!(requests().iter().sum::<usize>(), 4);
     assert!(connection.over().is_none() && cluster.metadata().brokers.len() == 1);
-    assert_eq!(bootstrap.connections.load(Ordering::SeqCst), asked);
+    bootstrap.sends_away.store(false, Ordering::SeqCst);
+    broker.sends_away.store(false, Ordering::SeqCst);
+    let (metadata, _) = cluster.refresh(&[]).await.unwrap();
+    assert_eq!(metadata.brokers.keys().collect::<Vec<_>>(), [&1]);
+    assert!(cluster.broker(1).await.is_ok() && connection.over().is_none());
+    assert_eq!(opened(), [1, 1]);
+}
+
+/// As in Java, whose client asks again until it is answered.
+#[tokio::test]
+async fn refusal_by_the_bootstrap_server_too_is_retriable() {
+    let (bootstrap, port, broker) = one_broker(LATEST).await;
+    let cluster = Cluster::connect(&address(port), quick()).await.unwrap();
+    let connection = cluster.broker(1).await.unwrap();
+    bootstrap.sends_away.store(true, Ordering::SeqCst);
+    broker.sends_away.store(true, Ordering::SeqCst);
+    for _ in 0..2 {
+        let error = cluster.refresh(&[]).await.unwrap_err();
+        assert!(matches!(error, Error::Broker { api: ApiKey::METADATA, .. }), "{error}");
+        assert!(error.is_retriable(), "{error}");
+    }
+    until(|| connection.over().is_some()).await;
+    bootstrap.sends_away.store(false, Ordering::SeqCst);
+    let (metadata, _) = cluster.refresh(&[]).await.unwrap();
+    assert_eq!(metadata.brokers.keys().collect::<Vec<_>>(), [&1]);
 }
 
 #[tokio::test]
@@ -358,4 +390,51 @@ async fn rebootstrap_reaches_connections_of_producer_and_consumer() {
     assert_eq!(soon(consumer.poll(1)).await.unwrap().len(), 1);
     assert!(opened.load(Ordering::SeqCst) >= before + 3);
     bench.broker.shut_down().await;
+}
+
+/// The lookup of committed offsets asks for metadata, too: an error of it that is not retriable would fail the
+/// consumer.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn consumer_outlives_refusals_of_metadata() {
+    use MetadataRecoveryStrategy::{None, Rebootstrap};
+    // With `Rebootstrap` a refresh asks twice.
+    for (strategy, refusals, subscribes) in
+        [(Rebootstrap, 2, false), (Rebootstrap, 2, true), (None, 1, false), (None, 1, true)]
+    {
+        let hostile = Hostile::start().await;
+        let refused = Arc::new(AtomicUsize::new(0));
+        let (mut looked_up, mut left, counted) = (false, 0, Arc::clone(&refused));
+        hostile.judge(move |answer| match answer.api {
+            ApiKey::OFFSET_FETCH if !looked_up => {
+                (looked_up, left) = (true, refusals);
+                answer.change(|response: &mut OffsetFetchResponse| {
+                    let topics = response.groups.iter_mut().flat_map(|group| &mut group.topics);
+                    for partition in topics.flat_map(|topic| &mut topic.partitions) {
+                        partition.error_code = ErrorCode::UNKNOWN_TOPIC_ID;
+                    }
+                })
+            }
+            ApiKey::METADATA if left > 0 => {
+                left -= 1;
+                counted.fetch_add(1, Ordering::SeqCst);
+                judge(answer, true)
+            }
+            _ => Fate::Pass,
+        });
+        let options = quick().with_metadata_recovery_strategy(strategy);
+        let cluster = Cluster::connect(&hostile.address, options).await.unwrap();
+        let bench = Bench::on(hostile.broker, 1).await;
+        bench.produce(0, &["a"], Compression::None).await;
+        let mut consumer = Consumer::new(cluster, grouped()).unwrap();
+        match subscribes {
+            true => consumer.subscribe(["t"]).unwrap(),
+            false => consumer.assign([(tp(0), Option::None)]).unwrap(),
+        }
+        let read = soon(consumer.poll(1)).await;
+        let case = format!("{strategy:?}, {subscribes}");
+        assert_eq!(read.unwrap_or_else(|error| panic!("{case}: {error}")).len(), 1, "{case}");
+        assert_eq!(refused.load(Ordering::SeqCst), refusals, "{case}");
+        drop(consumer);
+        bench.broker.shut_down().await;
+    }
 }

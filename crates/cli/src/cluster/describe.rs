@@ -56,7 +56,7 @@ pub(super) async fn unregister(
     args: UnregisterArgs,
 ) -> Result<(), CliError> {
     let result = session.admin.unregister_broker(args.broker).await;
-    told(session, &format!("broker {}", args.broker), result)
+    report_unregistered(session, &format!("broker {}", args.broker), result)
 }
 
 #[derive(Args)]
@@ -71,11 +71,11 @@ pub(super) async fn unregister_controller(
     args: UnregisterControllerArgs,
 ) -> Result<(), CliError> {
     let result = session.admin.unregister_controller(args.id).await;
-    told(session, &format!("controller {}", args.id), result)
+    report_unregistered(session, &format!("controller {}", args.id), result)
 }
 
-/// Says whether a node is unregistered.
-fn told(
+/// Reports that a node is unregistered, or why not.
+fn report_unregistered(
     mut session: CommandContext,
     node: &str,
     result: Result<(), AdminError>,

@@ -126,6 +126,7 @@ impl AdminError {
                         | ErrorCode::THROTTLING_QUOTA_EXCEEDED
                         | ErrorCode::KAFKA_STORAGE_ERROR
                         | ErrorCode::NETWORK_EXCEPTION
+                        | ErrorCode::REBOOTSTRAP_REQUIRED
                 ),
                 None => false,
             },

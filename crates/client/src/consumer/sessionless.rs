@@ -111,7 +111,9 @@ async fn ask(
         let body = connection.exchange(frame, &mut planned).await?;
         let now = shared.now_ms();
         let accepted = shared
-            .accept(|fetcher| fetcher.accept_sessionless(broker, &body, version, now))
+            .accept(connection.rebootstraps(), |fetcher| {
+                fetcher.accept_sessionless(broker, &body, version, now)
+            })
             .map_err(|source| connection.cannot_decode(source))?;
         drop((body, planned));
         shared.after_answer(&accepted);

@@ -313,20 +313,22 @@ impl Shared {
         }
     }
 
-    /// Has the fetcher take an answer in; [`Self::after_answer`] is to follow.
+    /// Has the fetcher take an answer in; [`Self::after_answer`] is to follow. It came over a connection begun after so
+    /// many `rebootstraps`.
     pub fn accept<E>(
         self: &Arc<Self>,
+        rebootstraps: u64,
         take_in: impl FnOnce(&mut Fetcher) -> Result<Accepted, E>,
     ) -> Result<Accepted, E> {
         self.with(|state| {
             let accepted = take_in(&mut state.fetcher)?;
             // Before the task is woken that fetches from the new leader, and needs its address.
-            self.note_leaders(&accepted);
+            self.note_leaders(rebootstraps, &accepted);
             Ok(accepted)
         })
     }
 
-    fn note_leaders(&self, accepted: &Accepted) {
+    fn note_leaders(&self, rebootstraps: u64, accepted: &Accepted) {
         if !accepted.leaders.is_empty() {
             let endpoints = accepted.endpoints.iter().map(|endpoint| Broker {
                 id: endpoint.id,
@@ -334,7 +336,7 @@ impl Shared {
                 port: endpoint.port,
                 rack: endpoint.rack.clone(),
             });
-            self.cluster.hint(&accepted.leaders, endpoints);
+            self.cluster.hint(rebootstraps, &accepted.leaders, endpoints);
         }
     }
 

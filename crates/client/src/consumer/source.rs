@@ -39,6 +39,8 @@ pub(super) struct FetchConnection {
     exchange_timeout: Duration,
     /// When something was asked last.
     used_at: Instant,
+    /// Number of rebootstraps of the cluster when the connection was begun.
+    rebootstraps: u64,
 }
 
 /// Fetches from `broker` for as long as the consumer lives.
@@ -237,7 +239,9 @@ async fn fetch(
     };
     let now = shared.now_ms();
     let accepted = shared
-        .accept(|fetcher| fetcher.accept(broker, &body, connection.version, now))
+        .accept(connection.rebootstraps, |fetcher| {
+            fetcher.accept(broker, &body, connection.version, now)
+        })
         .map_err(|source| connection.cannot_decode(source))?;
     drop((body, planned));
     shared.after_answer(&accepted);
@@ -271,7 +275,8 @@ impl FetchConnection {
         exchange_timeout: Duration,
     ) -> FetchConnection {
         let addr = Arc::clone(connection.addr());
-        let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
+        let Parts { sender, receiver, versions, pipeline, session, rebootstraps } =
+            connection.into_parts();
         let receiver = Receiver::new(receiver, Arc::clone(&budget), max_response_bytes);
         FetchConnection {
             sender,
@@ -284,12 +289,18 @@ impl FetchConnection {
             addr,
             exchange_timeout,
             used_at: Instant::now(),
+            rebootstraps,
         }
     }
 
     /// What the broker speaks of Fetch.
     pub fn version(&self) -> i16 {
         self.version
+    }
+
+    /// Number of rebootstraps of the cluster when the connection was begun.
+    pub fn rebootstraps(&self) -> u64 {
+        self.rebootstraps
     }
 
     /// Sends a request and waits for its answer's body, both together no longer than

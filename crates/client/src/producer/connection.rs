@@ -21,7 +21,7 @@ use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
 use crate::options::bounded;
-use crate::raw::{Parts, RawReceiver, RawSender};
+use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
 
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
@@ -39,6 +39,8 @@ struct ProduceConnection {
     answers: Answers,
     versions: Arc<ApiVersions>,
     session: SaslSession,
+    /// Something was produced over it.
+    has_produced: bool,
 }
 
 /// The way back.
@@ -55,6 +57,8 @@ struct Answers {
     has_answered: bool,
     timeout: Duration,
     addr: Arc<str>,
+    /// Number of rebootstraps of the cluster when the connection was begun.
+    rebootstraps: u64,
 }
 
 /// What a connection is wanted for.
@@ -95,7 +99,7 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
         buffers.frame.clear();
         let error = match ended {
             // Another is opened when there is something to send.
-            Ok(Ended::Idle) => continue,
+            Ok(Ended::ByClient) => continue,
             Ok(Ended::ByBroker { has_produced }) => {
                 tracing::debug!(broker, "the connection for producing was closed");
                 // Where nothing is acknowledged, that is how a broker says that it is not the one.
@@ -138,13 +142,14 @@ pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
 }
 
 /// How a connection ended on which nothing was in flight, which is no error.
+#[derive(Debug)]
 enum Ended {
     ByBroker {
         /// Something was produced over it.
         has_produced: bool,
     },
-    /// It was not used for `connections.max.idle.ms`.
-    Idle,
+    /// It was not used for `connections.max.idle.ms`, or a rebootstrap closed it.
+    ByClient,
 }
 
 /// Sends until the connection ends.
@@ -157,15 +162,14 @@ async fn serve(
 ) -> Result<Ended, Error> {
     let mut connection = ProduceConnection::open(shared, broker).await?;
     shared.with(|state| state.sender.connected(broker));
-    let mut has_produced = false;
     let options = shared.cluster.options();
     loop {
         if connection.session.is_due() {
             // What is under way is answered first; then the connection goes on.
             if connection.answers.pipeline.is_empty() {
                 auth::log_in_if_due(&mut connection, options.request_timeout).await?;
-            } else if !connection.wait(shared, wake, None).await? {
-                return Ok(Ended::ByBroker { has_produced });
+            } else if let Some(ended) = connection.wait(shared, wake, None).await? {
+                return Ok(ended);
             }
             continue;
         }
@@ -176,20 +180,20 @@ async fn serve(
         });
         match outgoing {
             Some(outgoing) => {
-                has_produced = true;
+                connection.has_produced = true;
                 connection.ship(shared, outgoing, buffers).await?;
             }
             None => {
                 let until = until.map(|ms| shared.instant_of(ms).into());
-                if !connection.wait(shared, wake, until).await? {
-                    return Ok(Ended::ByBroker { has_produced });
+                if let Some(ended) = connection.wait(shared, wake, until).await? {
+                    return Ok(ended);
                 }
                 if connection.answers.has_answered {
                     *failures = 0;
                 }
                 if connection.is_idle(shared) {
                     if wanted(shared, broker) == Wanted::No {
-                        return Ok(Ended::Idle);
+                        return Ok(Ended::ByClient);
                     }
                     auth::keep_alive(&mut connection, options).await?;
                     connection.answers.used_at = Instant::now();
@@ -202,11 +206,20 @@ async fn serve(
 impl ProduceConnection {
     async fn open(shared: &Shared, broker: i32) -> Result<ProduceConnection, Error> {
         let connection = shared.cluster.open_raw(broker).await?;
-        let options = shared.cluster.options();
+        let timeout = bounded(shared.cluster.options().request_timeout);
         let version = connection.version_of::<ProduceRequest>()?;
+        Ok(ProduceConnection::over(connection, broker, version, timeout))
+    }
+
+    fn over(
+        connection: RawConnection,
+        broker: i32,
+        version: i16,
+        timeout: Duration,
+    ) -> ProduceConnection {
         let addr = Arc::clone(connection.addr());
-        let Parts { sender, receiver, versions, pipeline, session } = connection.into_parts();
-        let timeout = bounded(options.request_timeout);
+        let Parts { sender, receiver, versions, pipeline, session, rebootstraps } =
+            connection.into_parts();
         let sent = VecDeque::new();
         let used_at = Instant::now();
         let answers = Answers {
@@ -219,8 +232,9 @@ impl ProduceConnection {
             has_answered: false,
             timeout,
             addr,
+            rebootstraps,
         };
-        Ok(ProduceConnection { sender, answers, versions, session })
+        ProduceConnection { sender, answers, versions, session, has_produced: false }
     }
 
     /// Seals and writes a request; takes in the answers that come meanwhile.
@@ -287,13 +301,13 @@ impl ProduceConnection {
         Ok(())
     }
 
-    /// Waits for an answer, a wake-up, or `until`. Says whether the connection can still be used.
+    /// Waits for an answer, a wake-up, or `until`. Says how the connection ended, if it did.
     async fn wait(
         &mut self,
         shared: &Arc<Shared>,
         wake: &Notify,
         until: Option<Instant>,
-    ) -> Result<bool, Error> {
+    ) -> Result<Option<Ended>, Error> {
         let answers = &mut self.answers;
         let deadline = answers.deadline();
         let at = match (until, deadline) {
@@ -308,7 +322,14 @@ impl ProduceConnection {
         tokio::select! {
             biased;
             answer = answers.receiver.take() => match answer {
-                Err(Error::Closed { .. }) if answers.pipeline.is_empty() => return Ok(false),
+                Err(Error::Closed { .. }) if answers.pipeline.is_empty() => {
+                    return Ok(Some(Ended::ByBroker { has_produced: self.has_produced }));
+                }
+                Err(Error::Io { .. })
+                    if answers.pipeline.is_empty() && answers.receiver.is_closed_by_signal() =>
+                {
+                    return Ok(Some(Ended::ByClient));
+                }
                 answer => {
                     answers.accept(shared, answer)?;
                     answers.accept_others(shared).await?;
@@ -321,7 +342,7 @@ impl ProduceConnection {
                 }
             }
         }
-        Ok(true)
+        Ok(None)
     }
 
     /// Whether it was not used for so long that it is closed before the broker does so.
@@ -408,7 +429,8 @@ impl Answers {
                 let accepted = state.sender.accept(self.broker, body, version, now)?;
                 // Before the task is woken that sends to the new leader, and needs its address.
                 if !accepted.leaders.is_empty() {
-                    shared.cluster.hint(&accepted.leaders, accepted.brokers);
+                    let (leaders, brokers) = (&accepted.leaders, accepted.brokers);
+                    shared.cluster.hint(self.rebootstraps, leaders, brokers);
                 }
                 Ok(())
             })
@@ -416,5 +438,50 @@ impl Answers {
                 let (addr, api) = (Arc::clone(&self.addr), ApiKey::PRODUCE);
                 Error::Decode { addr, api, version, source }
             })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::{TcpListener, TcpStream};
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::core::Metadata;
+    use crate::producer::{Producer, ProducerConfig};
+    use crate::transport::{CloseSignal, ReadHalf, WriteHalf};
+    use crate::{Cluster, Options};
+
+    /// What ends a connection that a rebootstrap closes.
+    async fn closed_by_rebootstrap(is_in_flight: bool) -> Result<Option<Ended>, Error> {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let addr: Arc<str> = listener.local_addr().unwrap().to_string().into();
+        let stream = TcpStream::connect(&*addr).await.unwrap();
+        let _broker = listener.accept().await.unwrap();
+        let (read, write) = stream.into_split();
+        let (closer, close) = oneshot::channel();
+        let mut read = ReadHalf::tcp(read);
+        read.close_on(CloseSignal::When(close));
+        let connection =
+            RawConnection::over((read, WriteHalf::Tcp(write)), addr, Options::default());
+        let timeout = Duration::from_secs(20);
+        let mut connection = ProduceConnection::over(connection, 1, 9, timeout);
+        if is_in_flight {
+            connection.answers.sent.push_back(Instant::now());
+            connection.answers.pipeline.enter(ApiKey::PRODUCE, 9);
+        }
+        let cluster = Cluster::detached(Metadata::default());
+        let producer = Producer::new(cluster, ProducerConfig::default()).unwrap();
+        closer.send(()).unwrap();
+        connection.wait(producer.shared(), &Notify::new(), None).await
+    }
+
+    #[tokio::test]
+    async fn rebootstrap_is_no_failure_of_an_idle_connection() {
+        let ended = closed_by_rebootstrap(false).await;
+        assert!(matches!(ended, Ok(Some(Ended::ByClient))), "{ended:?}");
+        // What is in flight is sent again.
+        let ended = closed_by_rebootstrap(true).await;
+        assert!(matches!(ended, Err(Error::Io { .. })), "{ended:?}");
     }
 }

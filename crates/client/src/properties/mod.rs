@@ -70,7 +70,7 @@ impl Properties {
     /// the ends of its lines, each line of a private key is such a name.
     pub fn unused(&self) -> impl Iterator<Item = (&str, Unused)> {
         self.values.keys().filter_map(|name| match names::meaning(name) {
-            Some(Meaning::Taken | Meaning::Refused(_)) => None,
+            Some(Meaning::Taken | Meaning::Refused(_) | Meaning::RefusedUnless { .. }) => None,
             Some(Meaning::Idle) => Some((name.as_str(), Unused::NotNeeded)),
             None => Some((secret::shown_name(name), Unused::Unknown)),
         })
@@ -119,9 +119,15 @@ impl Properties {
     /// Refuses what changes who is trusted, or what is written, in a way that this cannot follow.
     fn refuse_unsupported(&self) -> Result<(), Error> {
         for (name, value) in &self.values {
-            if let Some(Meaning::Refused(why)) = names::meaning(name)
-                && !value.trim().is_empty()
-            {
+            let value = value.trim();
+            let (is_harmless, why) = match names::meaning(name) {
+                Some(Meaning::Refused(why)) => (value.is_empty(), why),
+                Some(Meaning::RefusedUnless { default, why }) => {
+                    (value.is_empty() || value.eq_ignore_ascii_case(default), why)
+                }
+                Some(Meaning::Taken | Meaning::Idle) | None => continue,
+            };
+            if !is_harmless {
                 return Err(wrong(name, format!("is not supported: {why}")));
             }
         }
@@ -177,6 +183,20 @@ mod tests {
         properties.refuse_unsupported().unwrap();
         properties.set("ssl.cipher.suites", "TLS_AES_128_GCM_SHA256");
         assert!(properties.refuse_unsupported().is_err());
+    }
+
+    #[test]
+    fn configs_not_there_yet_are_refused_but_for_their_default() {
+        for harmless in ["", "false", " False "] {
+            let properties = Properties::from_iter([("partitioner.rack.aware", harmless)]);
+            properties.refuse_unsupported().unwrap();
+            assert_eq!(properties.unused().count(), 0);
+        }
+        for value in ["true", "yes"] {
+            let properties = Properties::from_iter([("partitioner.rack.aware", value)]);
+            let error = crate::Options::from_properties(&properties).unwrap_err().to_string();
+            assert!(error.starts_with("config partitioner.rack.aware is not supported"), "{error}");
+        }
     }
 
     #[test]

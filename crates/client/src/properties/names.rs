@@ -9,6 +9,8 @@ pub(super) enum Meaning {
     Idle,
     /// To do without would change who is trusted or what is written.
     Refused(&'static str),
+    /// The same, except with this value, which is Kafka's default.
+    RefusedUnless { default: &'static str, why: &'static str },
 }
 
 /// Names that connections or some client take, or that programs do which use one.
@@ -84,7 +86,7 @@ const TAKEN: [&str; 65] = [
 const OWN: [&str; 1] = ["thalweg.connect.ahead.brokers"];
 
 /// Names of Kafka's clients that nothing here needs.
-const IDLE: [&str; 31] = [
+const IDLE: [&str; 30] = [
     "bootstrap.resolve.timeout.ms",
     "buffer.memory.allocation.strategy",
     "client.dns.lookup",
@@ -99,7 +101,6 @@ const IDLE: [&str; 31] = [
     "metrics.recording.level",
     "metrics.sample.window.ms",
     "partitioner.availability.timeout.ms",
-    "partitioner.rack.aware",
     "receive.buffer.bytes",
     "reconnect.backoff.max.ms",
     "reconnect.backoff.ms",
@@ -135,6 +136,10 @@ const REFUSED: [(&str, &str); 11] = [
     ("transaction.two.phase.commit.enable", "there is no two-phase commit yet (KIP-939)"),
 ];
 
+/// Names, Kafka's default, which is followed here, and why other values are refused.
+const REFUSED_UNLESS: [(&str, &str, &str); 1] =
+    [("partitioner.rack.aware", "false", "the partitioner does not know racks yet (KIP-1123)")];
+
 /// Names with these beginnings belong to mechanisms that are refused by `sasl.mechanism`.
 const IDLE_PREFIXES: [&str; 3] = ["sasl.kerberos.", "sasl.oauthbearer.", "sasl.login."];
 
@@ -145,6 +150,9 @@ pub(super) fn meaning(name: &str) -> Option<Meaning> {
     }
     if let Some((_, why)) = REFUSED.iter().find(|(refused, _)| *refused == name) {
         return Some(Meaning::Refused(why));
+    }
+    if let Some((_, default, why)) = REFUSED_UNLESS.iter().find(|(refused, ..)| *refused == name) {
+        return Some(Meaning::RefusedUnless { default, why });
     }
     let is_idle = IDLE.contains(&name) || IDLE_PREFIXES.iter().any(|p| name.starts_with(p));
     is_idle.then_some(Meaning::Idle)
@@ -159,6 +167,9 @@ mod tests {
         for name in TAKEN {
             assert!(!IDLE.contains(&name), "{name}");
             assert!(!REFUSED.iter().any(|(refused, _)| *refused == name), "{name}");
+        }
+        for (name, ..) in REFUSED_UNLESS {
+            assert!(!TAKEN.contains(&name) && !IDLE.contains(&name), "{name}");
         }
         assert_eq!(meaning("sasl.login.class"), Some(Meaning::Refused(JAVA)));
         assert_eq!(meaning("sasl.login.refresh.window.factor"), Some(Meaning::Idle));
@@ -184,6 +195,7 @@ mod tests {
             listed.push(name.to_owned());
         }
         let refused = REFUSED.iter().map(|(name, _)| name);
+        let refused = refused.chain(REFUSED_UNLESS.iter().map(|(name, ..)| name));
         for name in TAKEN.iter().chain(&IDLE).chain(refused) {
             assert!(listed.iter().any(|listed| listed == name), "{name} is not in the table");
         }
