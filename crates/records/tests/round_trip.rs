@@ -313,7 +313,7 @@ fn every_level_reads_back() {
 }
 
 /// `max.decompressed.message.bytes` bounds the records of compressed batches, whether they are stored as they came or
-/// compressed anew, and no others.
+/// recompressed, and no others.
 #[test]
 fn compressed_record_above_the_bound_is_refused() {
     let of_size = |value: usize| Plain {

@@ -102,7 +102,7 @@ pub(crate) struct Publication {
     is_serving: Mutex<bool>,
     /// What was last said of replicas that cannot be coordinated here.
     said: Mutex<String>,
-    /// The features in use that were last said not to be served.
+    /// The features in use that are not served, as they were last logged.
     unserved: Mutex<String>,
 }
 
@@ -135,16 +135,14 @@ impl Publication {
 
 impl Publication {
     /// Logs a change of the features in use that this broker does not serve.
-    fn tell_unserved(&self, image: &MetadataImage) {
+    fn log_unserved(&self, image: &MetadataImage) {
         let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
         let unserved = duties::unserved(levels);
         if std::mem::replace(&mut *self.unserved.lock(), unserved.clone()) == unserved {
             return;
         }
         if unserved.is_empty() {
-            tracing::info!(
-                "all features in use are served: the directories are not cordoned for their sake"
-            );
+            tracing::info!("all features in use are served, and none has the directories cordoned");
             return;
         }
         match image.metadata_version().has_cordoned_dirs() {
@@ -198,7 +196,7 @@ impl MetadataPublisher for Publication {
             }
         }
         let image = broker.shared.image.load_full();
-        self.tell_unserved(&image);
+        self.log_unserved(&image);
         let Some(remote) = broker.controller.remote() else { return };
         remote.life.set_cordoned(cordoned(&broker.logs, &broker.settings().config, &image));
         if let Err(error) = remote.life.metadata_changed(&image) {

@@ -1,7 +1,7 @@
 //! What a pass keeps of one batch: all of it, byte for byte; a batch with fewer records; an empty one
 //! that only says where its producer stands; or nothing.
 //!
-//! The rules, and the bytes of what is built anew, are those of Kafka 4.4. A batch is taken apart only
+//! The rules, and the bytes of what is rebuilt, are those of Kafka 4.4. A batch is taken apart only
 //! when its checksum is right: what a disk has damaged must not get a checksum that says otherwise.
 //! Pure; nothing is allocated per record, and once the buffers have grown nothing per batch.
 
