@@ -25,6 +25,10 @@ super.users=User:ANONYMOUS
 """
 
 
+def is_metadata_index(path):
+    return path.parent.name == "__cluster_metadata-0" and path.suffix in (".index", ".timeindex")
+
+
 class Single:
     """An installation with a book."""
 
@@ -38,7 +42,10 @@ class Single:
 
 
 class Refused(Single):
-    """What Thalweg cannot enforce, or must not fork, stops its start; every byte stays as it was."""
+    """What Thalweg cannot enforce, or must not fork, stops its start; every byte stays as it was.
+
+    But for the index files of the metadata log: Kafka 4.4 ends without closing them, 10 MiB each with zeros
+    at the end, and a log that was not closed is indexed from its batches before it is read."""
 
     def __init__(self, options, case):
         super().__init__(options, case, dirs=2)
@@ -97,7 +104,9 @@ class Refused(Single):
 
     @staticmethod
     def unchanged(why, before, after):
-        different = sorted(str(path) for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        paths = (path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+        different = sorted(str(path) for path in paths if not is_metadata_index(path))
+        check(before.keys() == after.keys(), f"a start that was refused for {why} made or deleted files")
         check(not different, f"a start that was refused for {why} changed {different[:8]}")
 
     def again(self):
