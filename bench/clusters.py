@@ -223,12 +223,6 @@ def busy_since(before):
     return round(1 - used[1] / used[0], 3)
 
 
-def commit():
-    """Of the checkout, which the binary should be of."""
-    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True)
-    return done.stdout.strip()
-
-
 def percentile(values, share):
     """The least value that this share of them does not exceed."""
     ordered = sorted(values)

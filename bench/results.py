@@ -5,7 +5,11 @@ import json
 import os
 import pathlib
 import platform
+import re
 import statistics
+import subprocess
+
+HERE = pathlib.Path(__file__).resolve().parent
 
 
 def machine():
@@ -22,6 +26,24 @@ def machine():
         "memory": first("/proc/meminfo", "MemTotal"),
         "kernel": platform.release(),
     }
+
+
+def commit():
+    """Of the checkout, which the binary should be of."""
+    done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def kafka_release(classpath):
+    """Of Apache Kafka's jars; None without them."""
+    jars = [jar for place in classpath.split(os.pathsep) for jar in pathlib.Path(place).parent.glob("kafka-clients-*.jar")]
+    found = [re.fullmatch(r"kafka-clients-([0-9.]+)\.jar", jar.name) for jar in jars]
+    return next((match.group(1) for match in found if match), None)
+
+
+def origin(args):
+    """What the figures are of."""
+    return {"commit": commit(), "Apache Kafka": kafka_release(args.kafka_classpath)}
 
 
 def spread(values):

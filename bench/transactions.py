@@ -29,6 +29,7 @@ import struct
 import subprocess
 import time
 
+import results
 import servers
 
 HERE = pathlib.Path(__file__).resolve().parent
@@ -50,9 +51,7 @@ class Bench:
         self.classpath = f"{pathlib.Path(options.jars).resolve()}/*"
         self.scratch = pathlib.Path(options.scratch).resolve()
         self.scratch.mkdir(parents=True, exist_ok=True)
-        self.commit = subprocess.run(
-            ["git", "-C", HERE, "rev-parse", "--short", "HEAD"], capture_output=True, text=True
-        ).stdout.strip()
+        self.origin = {"commit": results.commit(), "kafka": results.kafka_release(self.classpath)}
         self.brokers = {
             "kafka": servers.Kafka(self.scratch / "kafka", options.port, "java", self.classpath),
             "thalweg": servers.Thalweg(self.scratch / "thalweg", options.port + 2, options.binary, []),
@@ -398,7 +397,7 @@ def main():
                 for round_ in range(options.rounds):
                     for name in wanted:
                         for result in getattr(bench, name)(round_):
-                            line = {"experiment": name, "commit": bench.commit, "round": round_, **result}
+                            line = {"experiment": name, **bench.origin, "round": round_, **result}
                             print(json.dumps(line), file=out, flush=True)
                             print(json.dumps(line)[:300], flush=True)
         finally:
