@@ -37,6 +37,12 @@ impl Pair<'_> {
         self.hold.is_some() || self.retries || IDS.into_iter().any(is_prepared)
     }
 
+    /// Whether a completion would be written again by Kafka only: our timers wait for appends that are queued.
+    pub(super) fn is_retry_blocked(&self) -> bool {
+        let has_queued_appends = self.world.memory.runner.queued_appends() > 0;
+        self.retries && self.held() == Some(false) && has_queued_appends
+    }
+
     pub(super) fn count(&mut self, difference: Difference) {
         *self.differences.entry(difference).or_default() += 1;
     }
