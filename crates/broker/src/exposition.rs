@@ -437,12 +437,12 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Groups of the consumer protocol by state.",
         "state",
         [
-            ("empty", groups.consumer_empty),
-            ("assigning", groups.consumer_assigning),
-            ("reconciling", groups.consumer_reconciling),
-            ("stable", groups.consumer_stable),
+            ("Empty", groups.consumer_empty),
+            ("Assigning", groups.consumer_assigning),
+            ("Reconciling", groups.consumer_reconciling),
+            ("Stable", groups.consumer_stable),
             // Groups that are gone are not held.
-            ("dead", 0),
+            ("Dead", 0),
         ],
     );
     page.counter(
