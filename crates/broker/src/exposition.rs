@@ -30,6 +30,20 @@ impl Page {
         self.value(name, "", value);
     }
 
+    /// A gauge with a value for each value of a label.
+    fn gauges<'a>(
+        &mut self,
+        name: &str,
+        help: &str,
+        label: &str,
+        values: impl IntoIterator<Item = (&'a str, usize)>,
+    ) {
+        self.family(name, "gauge", help);
+        for (of, value) in values {
+            self.value(name, &format!("{{{label}=\"{of}\"}}"), value);
+        }
+    }
+
     /// Durations, in seconds.
     fn histogram(&mut self, name: &str, help: &str, durations: &DurationHistogram) {
         self.histogram_in(name, help, durations, 1_000.0);
@@ -387,58 +401,50 @@ pub(crate) fn text(broker: &Broker) -> String {
             ms,
         );
     }
-    page.family(
-        "kafka_coordinator_group_groupmetadatamanager_numgroups",
-        "gauge",
-        "Groups of the classic protocol by state.",
-    );
-    for (state, count) in [
+    let classic_states = [
         ("Empty", groups.empty),
         ("PreparingRebalance", groups.preparing_rebalance),
         ("CompletingRebalance", groups.completing_rebalance),
         ("Stable", groups.stable),
         ("Dead", groups.dead),
-    ] {
-        page.value(
-            "kafka_coordinator_group_groupmetadatamanager_numgroups",
-            &format!("{{state=\"{state}\"}}"),
-            count,
-        );
-    }
+    ];
+    page.gauges(
+        "kafka_coordinator_group_classic_group_count",
+        "Groups of the classic protocol by state.",
+        "state",
+        classic_states,
+    );
+    page.gauge("kafka_coordinator_group_offset_count", "Committed offsets.", groups.offsets);
+    page.gauges(
+        "kafka_coordinator_group_groupmetadatamanager_numgroups",
+        "The same as kafka_coordinator_group_classic_group_count. Kafka 4.4 has deprecated this name.",
+        "state",
+        classic_states,
+    );
     page.gauge(
         "kafka_coordinator_group_groupmetadatamanager_numoffsets",
-        "Committed offsets.",
+        "The same as kafka_coordinator_group_offset_count. Kafka 4.4 has deprecated this name.",
         groups.offsets,
     );
-    page.family("kafka_coordinator_group_group_count", "gauge", "Groups by protocol.");
-    for (protocol, count) in
-        [("classic", groups.classic_groups()), ("consumer", groups.consumer_groups())]
-    {
-        page.value(
-            "kafka_coordinator_group_group_count",
-            &format!("{{protocol=\"{protocol}\"}}"),
-            count,
-        );
-    }
-    page.family(
-        "kafka_coordinator_group_consumer_group_count",
-        "gauge",
-        "Groups of the consumer protocol by state.",
+    page.gauges(
+        "kafka_coordinator_group_group_count",
+        "Groups by protocol.",
+        "protocol",
+        [("classic", groups.classic_groups()), ("consumer", groups.consumer_groups())],
     );
-    for (state, count) in [
-        ("empty", groups.consumer_empty),
-        ("assigning", groups.consumer_assigning),
-        ("reconciling", groups.consumer_reconciling),
-        ("stable", groups.consumer_stable),
-        // Groups that are gone are not held.
-        ("dead", 0),
-    ] {
-        page.value(
-            "kafka_coordinator_group_consumer_group_count",
-            &format!("{{state=\"{state}\"}}"),
-            count,
-        );
-    }
+    page.gauges(
+        "kafka_coordinator_group_consumer_group_count",
+        "Groups of the consumer protocol by state.",
+        "state",
+        [
+            ("Empty", groups.consumer_empty),
+            ("Assigning", groups.consumer_assigning),
+            ("Reconciling", groups.consumer_reconciling),
+            ("Stable", groups.consumer_stable),
+            // Groups that are gone are not held.
+            ("Dead", 0),
+        ],
+    );
     page.counter(
         "kafka_coordinator_group_consumer_group_rebalances_total",
         "Epochs that groups of the consumer protocol began, but for those that a member's end begins.",

@@ -227,8 +227,8 @@ async fn a_second_member_takes_over_what_the_first_gives_up_and_a_restart_change
     assert_eq!(first.owned.union(&second.owned).copied().collect::<Partitions>(), all);
     assert_eq!(metric(&broker, "kafka_coordinator_group_consumer_group_rebalances_total"), 2);
     let states = "kafka_coordinator_group_consumer_group_count";
-    assert_eq!(metric(&broker, &format!("{states}{{state=\"stable\"}}")), 1);
-    assert_eq!(metric(&broker, &format!("{states}{{state=\"reconciling\"}}")), 0);
+    assert_eq!(metric(&broker, &format!("{states}{{state=\"Stable\"}}")), 1);
+    assert_eq!(metric(&broker, &format!("{states}{{state=\"Reconciling\"}}")), 0);
     let protocols = "kafka_coordinator_group_group_count";
     assert_eq!(metric(&broker, &format!("{protocols}{{protocol=\"consumer\"}}")), 1);
     assert_eq!(metric(&broker, &format!("{protocols}{{protocol=\"classic\"}}")), 0);

@@ -13,6 +13,7 @@ mod faults;
 mod fetch_min_bytes;
 mod fetch_sessions;
 mod group_ids;
+mod group_metrics;
 mod held_heartbeats;
 mod log_dir_moves;
 mod membership;

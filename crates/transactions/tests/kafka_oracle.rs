@@ -11,11 +11,13 @@ use std::collections::BTreeMap;
 
 use thalweg_coordinator::LogEntry;
 use thalweg_transactions::TransactionVersion;
+use thalweg_wire::ErrorCode;
 
 use crate::lock_step::generator::Generator;
 use crate::lock_step::kafka::Kafka;
 use crate::lock_step::{Difference, Op, Pair};
 use crate::seeds::oracle_seeds;
+use crate::world::{self, FIRST_PRODUCER_ID};
 
 /// So many operations of a seed.
 const STEPS: usize = 150;
@@ -116,4 +118,29 @@ fn random_operations_come_out_as_in_kafka() {
         let count = answers.get(answer).copied().unwrap_or_default();
         assert!(count >= cases, "{count} times {answer:?} in {cases} lives");
     }
+}
+
+/// Kafka throws when the first of two completions fails, and does not try the second.
+#[test]
+fn lost_completions_leave_no_failure_for_later_appends() {
+    let Some(mut kafka) = Kafka::start() else { return };
+    let version = TransactionVersion::V2;
+    let setting = Setting { version, two_phase_commit: false, log: Vec::new() };
+    let mut requests = Vec::new();
+    for (id, producer_id) in [("a", FIRST_PRODUCER_ID), ("b", FIRST_PRODUCER_ID + 1)] {
+        let producer = (producer_id, 0);
+        requests.extend([world::init(id), world::add(id, producer, "t-0")]);
+        requests.push(world::end(id, producer, true));
+    }
+    let mut ops: Vec<Op> = requests.into_iter().map(Op::Ask).collect();
+    ops.push(Op::Send);
+    ops.extend([ErrorCode::MESSAGE_TOO_LARGE, ErrorCode::CORRUPT_MESSAGE].map(Op::Fail));
+    ops.push(Op::AnswerMarkers(0, Some([ErrorCode::NONE; 3])));
+    ops.push(Op::Ask(world::init("c")));
+    let mut pair = setting.pair(&mut kafka);
+    for op in &ops {
+        pair.run(op).unwrap_or_else(|what| panic!("{op:?}: {what}"));
+    }
+    assert_eq!(pair.differences.get(&Difference::CompletionLost), Some(&1));
+    kafka.end();
 }

@@ -7,7 +7,7 @@ use thalweg_coordinator::{KeyValue, Token};
 use thalweg_transactions::{Producer, TransactionRecord, TransactionRequest, TransactionState};
 use thalweg_wire::ErrorCode;
 
-use super::kafka::{self, command, string};
+use super::kafka::{self, command, number, string};
 use super::{Checked, Difference, IDS, Pair, is_completion};
 use crate::world::{self, describe, id_of, list, name, record, words};
 
@@ -130,6 +130,7 @@ impl Pair<'_> {
             return Err(format!("Kafka throws {thrown}"));
         }
         self.check_logs()?;
+        self.check_failures()?;
         let (_, result) = self.tell(&json!({"op": "markers"}));
         let kafkas = self.markers(&result["queued"])?;
         if kafkas != self.queued {
@@ -151,6 +152,17 @@ impl Pair<'_> {
         let token = self.world.memory.submit(request.clone());
         self.asked.push((number, token, request));
         self.check_answers()
+    }
+
+    /// Compares how many appends are still to fail. An append on one side only would make a later answer differ.
+    fn check_failures(&mut self) -> Checked {
+        let (_, state) = self.tell(&json!({"op": "state"}));
+        let ours = self.world.memory.failures.len();
+        let kafkas = number(&state["failures"]);
+        if i64::try_from(ours) == Ok(kafkas) {
+            return Ok(());
+        }
+        Err(format!("appends still to fail\n  ours:  {ours}\n  kafka: {kafkas}"))
     }
 
     fn check_id(&mut self, id: &str) -> Checked<Option<Difference>> {

@@ -355,6 +355,7 @@ impl<'k> Pair<'k> {
                 self.tell(&json!({"op": "expire"}));
                 self.world.expire();
             }
+            Op::Send if self.is_retry_blocked() => return Ok(()),
             Op::Send => self.send()?,
             Op::AnswerMarkers(at, _) if *at >= self.sent.len() => return Ok(()),
             Op::AnswerMarkers(at, errors) => self.answer_markers(*at, *errors),

@@ -41,6 +41,7 @@
 //   holdAppends      appends are written, and their end is not heard until they are released
 //   releaseAppends   count (all), error "NONE": how the oldest ones end; without count no more are held
 //   failAppends      error, written false (whether they stand in the log nonetheless), count 1: the next appends fail
+//   clearFailures    drops the failures of later appends
 //   write            partition, and transactionalId, value null (as in an answer; null is a tombstone), version 1, or
 //                    hex {key, value}: puts a record into the log past the coordinator       -> offset
 //   truncate         partition, offset: takes out what stands there and after it
@@ -50,7 +51,8 @@
 //                    makes a request for each broker         -> sent [{send, broker, version, markers}]
 //   answerMarkers    send, disconnected false, errors [{topic, partition, error, producerId (all)}], otherwise "NONE"
 //                    (of partitions not named), omit [producerId, ...]: what the broker answers
-//   state            -> what the coordinator keeps: partitions, loading, pendingMarkers, appendRetries
+//   state            -> what the coordinator keeps: partitions, loading, pendingMarkers, appendRetries; and failures, the
+//                    number of appends that are still to fail
 //
 // A marker is {transactionalId, producerId, producerEpoch, coordinatorEpoch, committed, transactionVersion,
 // partitions}.
@@ -161,6 +163,7 @@ public class TransactionOracle {
         holdAppends
         releaseAppends count error
         failAppends error written count
+        clearFailures
         write partition transactionalId value version hex
         truncate partition offset
         markers
@@ -337,6 +340,7 @@ public class TransactionOracle {
                     new TransactionBroker.Failure(error(op), op.path("written").asBoolean());
                 for (int i = 0; i < op.path("count").asInt(1); i++) broker.failures.add(failure);
             }
+            case "clearFailures" -> broker.failures.clear();
             case "write" -> {
                 SimpleRecord record = record(op);
                 result.put("offset", broker.logs.get(need(op, "partition").asInt()).append(List.of(record)));
@@ -347,7 +351,7 @@ public class TransactionOracle {
             case "sendMarkers" -> send(result.putArray("sent"));
             case "answerMarkers" -> answerMarkers(op);
             case "state" -> {
-                return TransactionAnswer.state(states, sender);
+                return TransactionAnswer.state(states, sender).put("failures", broker.failures.size());
             }
             default -> throw new IllegalStateException("no such command: " + op);
         }
