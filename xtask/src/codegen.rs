@@ -435,12 +435,17 @@ impl Emitter<'_> {
         };
         let name = &m.name;
         let json = self.json_features();
+        let is_throttle = |field: &Field| field.name == "ThrottleTimeMs";
+        let throttle = match m.fields.iter().any(is_throttle) {
+            true => "fn throttle_time_ms(&self) -> i32 { self.throttle_time_ms }\n",
+            false => "",
+        };
         let _ = writeln!(
             self.out,
             "impl Message for {name} {{\nconst NAME: &'static str = {name:?};\nconst MIN_VERSION: i16 = {};\nconst MAX_VERSION: i16 = {};\nconst FLEXIBLE_FROM: i16 = {flexible};\n\
              fn decode(r: &mut Reader<'_>, version: i16) -> Decoded<Self> {{ Self::check_version(version)?; Self::read(r, version) }}\n\
              fn encode(&self, w: &mut Writer, version: i16) -> Encoded {{ Self::check_written_version(version)?; self.write(w, version) }}\n\
-             }}\n\n#[cfg({json})]\nimpl crate::json::ToJson for {name} {{\n\
+             {throttle}}}\n\n#[cfg({json})]\nimpl crate::json::ToJson for {name} {{\n\
              fn to_json(&self, version: i16) -> serde_json::Value {{ self.json(version) }}\n}}\n",
             m.versions.lo, m.versions.hi
         );

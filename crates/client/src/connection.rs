@@ -10,6 +10,9 @@
 //! will be answered either. The task that reads looks after them, and closes the connection when it
 //! was not used for long (`connections.max.idle.ms`).
 //!
+//! After an answer that tells a throttle time, nothing is sent for as long (KIP-219): the broker would not read it.
+//! Requests wait, and those that were sent before have that much longer.
+//!
 //! Where the broker limits how long a login holds (KIP-368), the task that writes logs in again on
 //! the same connection before the next request, if it is time to: requests sent before are still
 //! answered, and those that follow wait for it.
@@ -20,7 +23,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_connection::{ApiVersions, Pipeline, PipelineError, pipeline};
-use thalweg_wire::{ApiKey, Request, Writer};
+use thalweg_wire::{ApiKey, Message, Request, Writer};
 use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -70,6 +73,8 @@ struct State {
     look_at: Instant,
     /// When something was sent or answered last.
     used_at: Instant,
+    /// Until when the broker reads nothing.
+    throttled_until: Instant,
     /// Aborted when the connection is over.
     tasks: Vec<AbortHandle>,
     /// Why the connection is over.
@@ -124,6 +129,7 @@ impl Connection {
             waiting: VecDeque::new(),
             look_at: now + bounded(options.connections_max_idle),
             used_at: now,
+            throttled_until: now,
             tasks: Vec::new(),
             over: None,
         };
@@ -189,7 +195,7 @@ impl Connection {
         let version = self.version_of::<R>()?;
         let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
         let body = self.send_frame_within(frame, R::API_KEY, version, after).await?;
-        raw::decode::<R>(self.addr(), &body, version)
+        self.decode::<R>(&body, version)
     }
 
     /// As [`Self::send`], in a version that the caller chose among those both sides speak.
@@ -200,7 +206,17 @@ impl Connection {
     ) -> Result<R::Response, Error> {
         let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
         let body = self.send_frame(frame, R::API_KEY, version).await?;
-        raw::decode::<R>(self.addr(), &body, version)
+        self.decode::<R>(&body, version)
+    }
+
+    /// Reads an answer, and heeds its throttle time.
+    fn decode<R: Request>(&self, body: &Bytes, version: i16) -> Result<R::Response, Error> {
+        let response = raw::decode::<R>(self.addr(), body, version)?;
+        if let Ok(throttle_ms @ 1..) = u64::try_from(response.throttle_time_ms()) {
+            tracing::warn!(addr = %self.addr(), throttle_ms, "a broker throttles this client");
+            self.handle.shared.throttle(Duration::from_millis(throttle_ms));
+        }
+        Ok(response)
     }
 
     /// Sends a request frame built with [`raw::begin_request`] and waits for the body of its
@@ -295,6 +311,15 @@ impl Shared {
         over.unwrap_or_else(|| Error::ShutDown { addr: self.addr.clone() })
     }
 
+    /// Sends nothing for so long; the answers to what was sent may come later by as much.
+    fn throttle(&self, time: Duration) {
+        let mut state = self.lock();
+        state.throttled_until = state.throttled_until.max(Instant::now() + bounded(time));
+        for waiting in &mut state.waiting {
+            waiting.deadline += bounded(time);
+        }
+    }
+
     /// Records the reason, gives it to everybody who waits, and closes the connection.
     fn end(&self, error: Error) {
         let mut state = self.lock();
@@ -346,12 +371,14 @@ impl WriteTask {
     async fn send(&mut self, request: Outgoing) -> Result<(), Error> {
         if request.reply.is_none() {
             self.renew().await?;
+            self.wait_while_throttled().await;
             return self.write(request).await;
         }
         loop {
             // Logging in takes room itself, and it may be due once others were waited for.
             self.renew().await?;
             self.wait_for_room().await?;
+            self.wait_while_throttled().await;
             if request.is_given_up() {
                 self.shared.room.add_permits(1);
                 return Ok(());
@@ -370,6 +397,16 @@ impl WriteTask {
             .await
             // Before the request that waits for this is dropped, and its caller asks why.
             .inspect_err(|error| self.shared.end(error.clone()))
+    }
+
+    async fn wait_while_throttled(&self) {
+        loop {
+            let until = self.shared.lock().throttled_until;
+            if until <= Instant::now() {
+                return;
+            }
+            sleep_until(until).await;
+        }
     }
 
     async fn wait_for_room(&self) -> Result<(), Error> {
@@ -433,6 +470,7 @@ impl Ask for WriteTask {
 
     async fn ask(&mut self, frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
         self.wait_for_room().await?;
+        self.wait_while_throttled().await;
         let (reply, answer) = oneshot::channel();
         let after = bounded(self.shared.options.request_timeout);
         self.write(Outgoing { frame, api, version, after, reply: Some(reply), begun: None })

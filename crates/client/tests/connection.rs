@@ -43,12 +43,19 @@ enum Manner {
     Leaving,
     /// Says so always.
     Gone,
+    /// Answers each, the first one with so many milliseconds of throttle time.
+    Throttling(i32),
+    /// Answers the first when it has read the second, with a minute of throttle time; and the second after twice the time
+    /// that [`quick`] gives it.
+    ThrottlingLate,
 }
 
 struct Fake {
     addr: String,
     /// Connections so far.
     accepted: Arc<AtomicUsize>,
+    /// Metadata requests so far.
+    asked: Arc<AtomicUsize>,
     _task: JoinHandle<()>,
 }
 
@@ -57,16 +64,23 @@ async fn fake(manner: Manner) -> Fake {
     let port = listener.local_addr().unwrap().port();
     let accepted = Arc::new(AtomicUsize::new(0));
     let counting = Arc::clone(&accepted);
+    let asked = Arc::new(AtomicUsize::new(0));
+    let asking = Arc::clone(&asked);
     let task = tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             counting.fetch_add(1, Ordering::Relaxed);
-            tokio::spawn(serve(stream, manner, port));
+            tokio::spawn(serve(stream, manner, port, Arc::clone(&asking)));
         }
     });
-    Fake { addr: format!("127.0.0.1:{port}"), accepted, _task: task }
+    Fake { addr: format!("127.0.0.1:{port}"), accepted, asked, _task: task }
 }
 
-async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
+async fn serve(
+    mut stream: TcpStream,
+    manner: Manner,
+    port: u16,
+    asked: Arc<AtomicUsize>,
+) -> Option<()> {
     let mut held = Vec::new();
     loop {
         let len = stream.read_i32().await.ok()?;
@@ -92,6 +106,7 @@ async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
             continue;
         }
         assert_eq!(api, ApiKey::METADATA);
+        asked.fetch_add(1, Ordering::Relaxed);
         match manner {
             Manner::Silent => continue,
             Manner::Closing => return None,
@@ -117,14 +132,19 @@ async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
                 stream.write_all(&w.to_vec()).await.ok()?;
                 continue;
             }
-            // The answer says which request it belongs to.
             let response = MetadataResponse {
-                throttle_time_ms: id,
+                throttle_time_ms: match manner {
+                    Manner::Throttling(time) if id == 1 => time,
+                    Manner::ThrottlingLate if id == 1 => 60_000,
+                    _ => 0,
+                },
                 controller_id: 5,
                 brokers: vec![MetadataResponseBroker {
                     node_id: 5,
                     host: "127.0.0.1".into(),
                     port: port.into(),
+                    // The answer says which request it belongs to.
+                    rack: Some(id.to_string()),
                     ..MetadataResponseBroker::default()
                 }],
                 ..MetadataResponse::default()
@@ -137,6 +157,15 @@ async fn serve(mut stream: TcpStream, manner: Manner, port: u16) -> Option<()> {
             && id < n as i32
         {
             continue;
+        }
+        if manner == Manner::ThrottlingLate {
+            if id == 1 {
+                continue;
+            }
+            let second = held.split_off(held.len() / 2);
+            stream.write_all(&held).await.ok()?;
+            tokio::time::sleep(quick().request_timeout * 2).await;
+            held = second;
         }
         stream.write_all(&held).await.ok()?;
         held.clear();
@@ -168,7 +197,7 @@ async fn raw_connections_do_one_call_at_a_time() {
     let mut connection = RawConnection::open(&fake.addr, &quick()).await.unwrap();
     for id in 1..5 {
         let response = connection.call(&MetadataRequest::default()).await.unwrap();
-        assert_eq!(response.throttle_time_ms, id);
+        assert_eq!(number(&response), id);
     }
     // What the broker does not offer is refused without harm to the connection.
     let refused = connection.call(&FetchRequest::default()).await.unwrap_err();
@@ -189,7 +218,7 @@ async fn callers_get_their_own_answers() {
         .collect();
     let mut numbers = Vec::new();
     for call in calls {
-        numbers.push(call.await.unwrap().unwrap().throttle_time_ms);
+        numbers.push(number(&call.await.unwrap().unwrap()));
     }
     numbers.sort_unstable();
     assert_eq!(numbers, [1, 2, 3, 4, 5]);
@@ -209,6 +238,42 @@ async fn more_callers_than_room_wait_their_turn() {
     for call in calls {
         call.await.unwrap().unwrap();
     }
+}
+
+/// The request that a fake's answer belongs to.
+fn number(response: &MetadataResponse) -> i32 {
+    response.brokers[0].rack.as_ref().unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn throttled_connection_sends_nothing() {
+    let fake = fake(Manner::Throttling(3_600_000)).await;
+    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    let request = MetadataRequest::default();
+    assert_eq!(number(&connection.send(&request).await.unwrap()), 1);
+    let late = connection.send(&request).await.unwrap_err();
+    assert!(matches!(late, Error::Timeout { .. }), "{late}");
+    assert_eq!(fake.asked.load(Ordering::Relaxed), 1);
+    assert!(connection.over().is_none(), "{:?}", connection.over());
+}
+
+#[tokio::test]
+async fn throttled_connection_goes_on_when_the_time_is_over() {
+    let fake = fake(Manner::Throttling(1)).await;
+    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    for id in 1..4 {
+        let response = connection.send(&MetadataRequest::default()).await.unwrap();
+        assert_eq!(number(&response), id);
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_before_a_throttle_has_more_time() {
+    let fake = fake(Manner::ThrottlingLate).await;
+    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    let request = MetadataRequest::default();
+    let (first, second) = tokio::join!(connection.send(&request), connection.send(&request));
+    assert_eq!((number(&first.unwrap()), number(&second.unwrap())), (1, 2));
 }
 
 #[tokio::test]
@@ -367,7 +432,7 @@ async fn the_answer_to_a_call_that_was_dropped_is_nobodys() {
     let mut raw = RawConnection::open(&fake.addr, &options).await.unwrap();
     let request = MetadataRequest::default();
     assert!(tokio::time::timeout(Duration::from_millis(20), raw.call(&request)).await.is_err());
-    assert_eq!(raw.call(&request).await.unwrap().throttle_time_ms, 2);
+    assert_eq!(number(&raw.call(&request).await.unwrap()), 2);
 }
 
 #[tokio::test]

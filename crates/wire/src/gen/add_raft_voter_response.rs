@@ -82,6 +82,9 @@ impl Message for AddRaftVoterResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }
 
 #[cfg(feature = "json")]

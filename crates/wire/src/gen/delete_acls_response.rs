@@ -266,6 +266,9 @@ impl Message for DeleteAclsResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }
 
 #[cfg(feature = "json")]

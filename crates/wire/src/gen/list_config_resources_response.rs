@@ -133,6 +133,9 @@ impl Message for ListConfigResourcesResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }
 
 #[cfg(feature = "json")]

@@ -684,6 +684,9 @@ impl Message for OffsetFetchResponse {
         Self::check_written_version(version)?;
         self.write(w, version)
     }
+    fn throttle_time_ms(&self) -> i32 {
+        self.throttle_time_ms
+    }
 }
 
 #[cfg(feature = "json")]
