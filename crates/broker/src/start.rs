@@ -395,6 +395,14 @@ fn embedded(
         let begun = controller.bootstrap(&broker, records);
         begun.map_err(|e| StartError::Metadata(e.to_string()))?;
     }
+    let found = broker.image().features.metadata_version;
+    if config.static_props().contains_key(FORMAT_RELEASE) && found != Some(owner.release) {
+        tracing::warn!(
+            metadata_version = %found.map_or("none", MetadataVersion::name),
+            "{FORMAT_RELEASE}={} changes nothing: the directory has its feature levels",
+            config.format_release_version()
+        );
+    }
     let joined = registration::join(&broker, &controller, &joining, owner.listener);
     joined.map_err(StartError::Metadata)?;
     // What failed, or was found elsewhere than the metadata says, before anybody listened.
@@ -403,6 +411,9 @@ fn embedded(
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
 }
+
+/// Says which levels a new directory begins with.
+const FORMAT_RELEASE: &str = "thalweg.format.release.version";
 
 /// A clock does not reach further than that.
 const FOREVER_MS: u64 = 30 * 365 * 24 * 3_600_000;

@@ -82,17 +82,33 @@ pub enum IpOrName {
 /// Configs that act for single listeners, as `listener.name.<listener>.<name>`.
 pub(super) const OF_LISTENERS: [&str; 2] = ["max.connections", "max.connection.creation.rate"];
 
-/// Server-side assignors that `group.consumer.assignors` can name, and Kafka's classes of them.
-const ASSIGNORS: [(&str, &str); 2] = [
+/// Server-side assignors of a kind of group: their names, and Kafka's classes of them.
+pub(super) type Assignors = &'static [(&'static str, &'static str)];
+
+/// Those that `group.consumer.assignors` can name.
+const CONSUMER_ASSIGNORS: Assignors = &[
     ("uniform", "org.apache.kafka.coordinator.group.assignor.UniformAssignor"),
     ("range", "org.apache.kafka.coordinator.group.assignor.RangeAssignor"),
 ];
 
-/// The name of an assignor that is written as `group.consumer.assignors` may: by its name, or by Kafka's
-/// class; `None` for one that there is not.
-pub fn assignor_name(written: &str) -> Option<&'static str> {
-    let known = ASSIGNORS.iter().find(|(name, class)| written == *name || written == *class);
+/// Configs that name assignors, and what they can name.
+pub(super) const ASSIGNORS: [(&str, Assignors); 2] = [
+    ("group.consumer.assignors", CONSUMER_ASSIGNORS),
+    (
+        "group.streams.assignors",
+        &[("sticky", "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor")],
+    ),
+];
+
+/// The name of an assignor that is written by its name, or by Kafka's class; `None` for one that there is not.
+pub(super) fn assignor_among(assignors: Assignors, written: &str) -> Option<&'static str> {
+    let known = assignors.iter().find(|(name, class)| written == *name || written == *class);
     known.map(|(name, _)| *name)
+}
+
+/// The same of what `group.consumer.assignors` names.
+pub fn assignor_name(written: &str) -> Option<&'static str> {
+    assignor_among(CONSUMER_ASSIGNORS, written)
 }
 
 /// Names and values a node needs when nobody configured it: both roles, one replica of everything.
@@ -671,6 +687,8 @@ mod tests {
             ("create.topic.policy.class.name", "a.Policy"),
             ("controller.quorum.voters", "1@a:1,2@b:1"),
             ("remote.log.storage.system.enable", "true"),
+            ("group.consumer.assignors", "uniform,a.Assignor"),
+            ("group.streams.assignors", "a.Assignor"),
         ] {
             let refused = embedded(&[(name, value)]);
             let Err(ConfigError::CannotHonour { .. }) = refused else {
@@ -718,6 +736,19 @@ mod tests {
         let tls = ("listener.security.protocol.map", "CONTROLLER:SSL,PLAINTEXT:PLAINTEXT");
         let refused = joined(&[tls]);
         assert!(matches!(refused, Err(ConfigError::CannotHonour { .. })), "{refused:?}");
+    }
+
+    #[test]
+    fn an_assignor_has_one_place_whichever_way_it_is_written() {
+        let sticky = "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor";
+        embedded(&[("group.streams.assignors", sticky)]).expect("a config");
+        let range = "org.apache.kafka.coordinator.group.assignor.RangeAssignor";
+        let consumers = ("group.consumer.assignors", format!("range,{range}"));
+        let streams = ("group.streams.assignors", format!("{sticky},sticky"));
+        for (name, value) in [consumers, streams] {
+            let refused = embedded(&[(name, &value)]).expect_err("an assignor twice").to_string();
+            assert!(refused.contains(name) && refused.contains("twice"), "{refused}");
+        }
     }
 
     #[test]

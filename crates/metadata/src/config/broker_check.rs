@@ -1,6 +1,8 @@
 //! The rules between the values of a broker's configuration.
 
-use super::broker::{BrokerConfig, Mode};
+use std::collections::HashSet;
+
+use super::broker::{ASSIGNORS, BrokerConfig, Mode, assignor_among};
 use super::error::ConfigError;
 use super::listeners::SecurityProtocol;
 use super::table::TOPIC;
@@ -102,6 +104,13 @@ fn check_groups(config: &BrokerConfig) -> Result<(), ConfigError> {
     require(!super::group::names_a_tag_twice(named), || {
         format!("{tags} must not name a tag twice")
     })?;
+    for (name, known) in ASSIGNORS {
+        let mut seen = HashSet::new();
+        for written in config.list(name) {
+            let assignor = assignor_among(known, written).unwrap_or(written);
+            require(seen.insert(assignor), || format!("{name} must not name {assignor} twice"))?;
+        }
+    }
     let assignors = config.list("group.share.assignors");
     require(assignors.len() == 1, || "group.share.assignors must name exactly one".into())?;
     for setting in ["delivery.count.limit", "partition.max.record.locks", "record.lock.duration.ms"]
@@ -334,12 +343,16 @@ impl BrokerConfig {
                 refuse(name, class, "Java classes cannot be loaded, nothing would be vetoed");
             }
         }
-        const ASSIGNORS: &str = "group.consumer.assignors";
-        for written in self.list(ASSIGNORS) {
-            if super::broker::assignor_name(written).is_none() {
-                let reason = "Java classes cannot be loaded; supported are uniform and range, also by the \
-                              names of Kafka's classes";
-                refuse(ASSIGNORS, written, reason);
+        for (config, assignors) in ASSIGNORS {
+            for written in self.list(config) {
+                if assignor_among(assignors, written).is_none() {
+                    let names: Vec<&str> = assignors.iter().map(|(name, _)| *name).collect();
+                    let reason = format!(
+                        "Java classes cannot be loaded; there is {}, also by the name of Kafka's class",
+                        names.join(" and ")
+                    );
+                    refuse(config, written, &reason);
+                }
             }
         }
         let providers = self.list("config.providers");

@@ -113,8 +113,10 @@ impl ConfigKey {
     /// Why it does not act on a node that has a controller of its own, or on one that has joined other nodes'.
     pub fn inactive_because(&self, has_controller: bool) -> Option<&'static str> {
         match self.acts {
-            Acts::NotYet(reason) if has_controller || !acts_when_joined(reason) => Some(reason),
-            _ => None,
+            Acts::NotYet(reason) if has_controller && reason == tagged(FOUNDER) => None,
+            Acts::NotYet(reason) if !has_controller && reason == tagged(JOINED) => None,
+            Acts::NotYet(reason) => Some(reason),
+            Acts::Yes => None,
         }
     }
 
@@ -213,9 +215,12 @@ const JOINED_DEFAULT: &str = ", joined =";
 /// Tag of configs that act where the controllers are other nodes.
 const JOINED: &str = "joined";
 
-/// Whether configs that do not act for this reason act where the controllers are other nodes.
-fn acts_when_joined(reason: &str) -> bool {
-    NOT_YET.iter().any(|(tag, known)| *tag == JOINED && *known == reason)
+/// Tag of configs that act where the node has a controller of its own.
+const FOUNDER: &str = "founder";
+
+/// Why configs with this tag do not act where they do not.
+fn tagged(tag: &str) -> &'static str {
+    NOT_YET.iter().find(|(known, _)| *known == tag).map_or("", |(_, reason)| reason)
 }
 
 /// Why configs do not act yet.
@@ -227,6 +232,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
         "jbod",
         "moves between log directories are throttled from one step to the next, without samples",
     ),
+    (FOUNDER, "the levels of the features are the controllers' to choose"),
     (JOINED, "the controller runs inside this process, and no other broker has joined it"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
     ("quorum", "it is for the members of a controllers' quorum"),
@@ -347,6 +353,22 @@ mod tests {
                     })
                 });
             assert!(used, "no config uses the reason {key}");
+        }
+    }
+
+    #[test]
+    fn configs_act_where_the_controllers_are_that_they_are_for() {
+        let inactive = |name, has_controller| {
+            let key = BROKER.get(name).expect("a config");
+            key.inactive_because(has_controller)
+        };
+        assert_eq!(inactive("thalweg.format.release.version", true), None);
+        assert_eq!(inactive("broker.heartbeat.interval.ms", false), None);
+        for (name, has_controller, tag) in [
+            ("thalweg.format.release.version", false, FOUNDER),
+            ("broker.heartbeat.interval.ms", true, JOINED),
+        ] {
+            assert_eq!(inactive(name, has_controller), Some(tagged(tag)), "{name}");
         }
     }
 
