@@ -68,9 +68,9 @@ broker.heartbeat.interval.ms=300
 
 
 class Installation:
-    """Directories, a configuration, and the two who can run it."""
+    """Directories, a configuration, and the two who can run it. `kafka_jars`: those of another Kafka than the oracle."""
 
-    def __init__(self, options, name, static=False, dirs=1, metadata_dir=False, mode="barrier"):
+    def __init__(self, options, name, static=False, dirs=1, metadata_dir=False, mode="barrier", kafka_jars=None):
         self.bootstrap = free_address()
         self.controller = free_address()
         scratch = pathlib.Path(options.scratch).absolute()
@@ -96,7 +96,7 @@ class Installation:
         self.classes = options.classes
         self.commands = {
             THALWEG: [options.thalweg, "serve", "--config", str(self.config)],
-            KAFKA: [*JAVA, self.jars, "kafka.Kafka", str(self.config)],
+            KAFKA: [*JAVA, f"{kafka_jars or options.jars}/*", "kafka.Kafka", str(self.config)],
         }
         self.log_path = scratch / f"{name}.log"
         self.log = self.log_path.open("ab")

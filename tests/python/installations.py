@@ -9,7 +9,8 @@ of their own: `installations_members.py` says what Kafka has their members do.)
 The matrix has one case for each combination of `kraft.version` (static voters or a dynamic quorum), one
 or two log directories, and how each side is stopped. What does not depend on these is a case of its own.
 
-    installations.py --thalweg BINARY --jars FOLDER --classes FOLDER --scratch FOLDER --cases LIST
+    installations.py --thalweg BINARY --jars FOLDER --previous-jars FOLDER --classes FOLDER --scratch FOLDER
+                     --cases LIST
 """
 
 import argparse
@@ -79,6 +80,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="installations that go to another broker and back")
     parser.add_argument("--thalweg", required=True, metavar="BINARY")
     parser.add_argument("--jars", required=True, metavar="FOLDER")
+    parser.add_argument("--previous-jars", required=True, metavar="FOLDER")
     parser.add_argument("--classes", required=True, metavar="FOLDER")
     parser.add_argument("--scratch", required=True, metavar="FOLDER")
     parser.add_argument("--cases", required=True, metavar="LIST")

@@ -1,6 +1,7 @@
 """Moves of installations that do not depend on the quorum, the directories or the way to stop: each is a
 case of its own beside the matrix."""
 
+import pathlib
 import signal
 import time
 
@@ -261,8 +262,23 @@ class BegunByThalweg(Move):
         super().__init__(options, case, {KAFKA: KILL, THALWEG: CLEAN}, static=True)
 
 
+class BegunForPrevious(Move):
+    """Thalweg makes it with the levels of the release before the oracle's, whose broker goes on with it."""
+
+    order = (THALWEG, KAFKA, THALWEG, KAFKA)
+
+    def __init__(self, options, case):
+        stops = {KAFKA: CLEAN, THALWEG: KILL}
+        super().__init__(options, case, stops, static=True, kafka_jars=options.previous_jars)
+        clients = next(pathlib.Path(options.previous_jars).glob("kafka-clients-*.jar"))
+        major, minor, _ = clients.stem.removeprefix("kafka-clients-").split(".")
+        self.site.text += f"thalweg.format.release.version={major}.{minor}\n"
+        self.site.configure("")
+
+
 CASES = {
     "begun-by-thalweg": BegunByThalweg,
+    "begun-for-previous": BegunForPrevious,
     "older-levels": OlderLevels,
     "open-transaction": OpenTransaction,
     "refused": Refused,

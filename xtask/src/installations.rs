@@ -10,8 +10,14 @@ use crate::setup::Tools;
 pub const CASE_SECONDS_MAX: u64 = 300;
 
 /// What does not depend on the matrix.
-const SINGLE: [&str; 5] =
-    ["begun-by-thalweg", "older-levels", "open-transaction", "refused", "server-assigned"];
+const SINGLE: [&str; 6] = [
+    "begun-by-thalweg",
+    "begun-for-previous",
+    "older-levels",
+    "open-transaction",
+    "refused",
+    "server-assigned",
+];
 
 /// The matrix: static voters or a dynamic quorum, log directories, how Kafka and how Thalweg is stopped.
 fn matrix() -> Vec<String> {
@@ -49,7 +55,8 @@ pub fn command(tools: &Tools, binary: &Path, scratch: &Path, cases: &[String]) -
     let mut command = Command::new(&tools.python);
     command.arg(tools.root.join("tests/python/installations.py"));
     command.arg("--thalweg").arg(binary);
-    command.arg("--jars").arg(&tools.jars).arg("--classes").arg(&tools.classes);
+    command.arg("--jars").arg(&tools.jars).arg("--previous-jars").arg(&tools.previous_jars);
+    command.arg("--classes").arg(&tools.classes);
     command.arg("--scratch").arg(scratch).args(["--cases", &cases.join(",")]);
     command
 }
