@@ -48,6 +48,10 @@ pub fn validation(data: &[u8]) {
         compact: choice & 1 != 0,
         max_message_bytes: 1 << 20,
         max_decompressed_bytes: LIMIT,
+        max_decompressed_message_bytes: match target >> 6 {
+            0 => thalweg_records::record::MAX_DECOMPRESSED_RECORD_BYTES,
+            bound => 8 << (2 * bound),
+        },
         ..ValidationConfig::default()
     };
     let origin = match choice & 2 {
