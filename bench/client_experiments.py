@@ -126,7 +126,7 @@ class Bench:
         print(f"== {name}: {experiment.text}", flush=True)
         begun = time.monotonic()
         self.experiment, self.name = experiment, name
-        self.settings = {**results.origin(self.args), "runs": self.args.runs, "scale": self.args.scale}
+        self.settings = {**results.origin(self.args.thalweg, self.args.kafka_classpath), "runs": self.args.runs, "scale": self.args.scale}
         self.notes = [f"{client} was left out: {why}" for client, why in self.missing.items() if peers.does(client, experiment.kind)]
         self.left_out = set()
         load = os.getloadavg()[0]

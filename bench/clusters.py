@@ -85,9 +85,9 @@ class Cluster(chaos.Cluster):
     def broker(self, node_id, kind):
         return Node(self, node_id, kind)
 
-    def java_command(self, args, mib):
+    def java_command(self, args, mib, jars=None):
         tuned = ["-server", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20", "-XX:InitiatingHeapOccupancyPercent=35"]
-        return ["java", f"-Xmx{2 * mib}m", *tuned, "-cp", f"{self.jars}/*", *args]
+        return ["java", f"-Xmx{2 * mib}m", *tuned, "-cp", f"{jars or self.jars}/*", *args]
 
     def stop(self):
         super().stop()

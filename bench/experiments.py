@@ -66,7 +66,7 @@ class Bench:
         function, text = ALL[name]
         print(f"== {name}: {text}", flush=True)
         begun = time.monotonic()
-        self.settings = {**results.origin(self.args), "runs": self.args.runs, "scale": self.args.scale}
+        self.settings = {**results.origin(self.args.thalweg, self.args.kafka_classpath), "runs": self.args.runs, "scale": self.args.scale}
         if self.args.serve:
             self.settings["thalweg serve"] = " ".join(self.args.serve)
         self.notes = []

@@ -224,7 +224,7 @@ def main():
         for _ in range(options.rounds):
             for kind in options.brokers:
                 for result in run(options, kind):
-                    print(json.dumps({"commit": results.commit(), "kafka": results.kafka_release(f"{options.jars}/*"), **result}), file=out, flush=True)
+                    print(json.dumps({**results.origin(options.binary, f"{options.jars}/*"), **result}), file=out, flush=True)
                     print(summary(result), flush=True)
 
 

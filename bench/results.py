@@ -1,6 +1,8 @@
 """Results: every run as data, and a page to read."""
 
 import datetime
+import functools
+import hashlib
 import json
 import os
 import pathlib
@@ -28,8 +30,9 @@ def machine():
     }
 
 
+@functools.cache
 def commit():
-    """Of the checkout, which the binary should be of."""
+    """Of the checkout when the program began, which the binary should be of."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True)
     return done.stdout.strip()
 
@@ -41,9 +44,10 @@ def kafka_release(classpath):
     return next((match.group(1) for match in found if match), None)
 
 
-def origin(args):
-    """What the figures are of."""
-    return {"commit": commit(), "Apache Kafka": kafka_release(args.kafka_classpath)}
+def origin(binary, classpath):
+    """What the figures are of: the checkout, the command's bytes and Apache Kafka's jars."""
+    digest = hashlib.sha256(pathlib.Path(binary).read_bytes()).hexdigest()[:12]
+    return {"commit": commit(), "binary": digest, "kafka": kafka_release(classpath)}
 
 
 def spread(values):

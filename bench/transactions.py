@@ -51,7 +51,7 @@ class Bench:
         self.classpath = f"{pathlib.Path(options.jars).resolve()}/*"
         self.scratch = pathlib.Path(options.scratch).resolve()
         self.scratch.mkdir(parents=True, exist_ok=True)
-        self.origin = {"commit": results.commit(), "kafka": results.kafka_release(self.classpath)}
+        self.origin = results.origin(options.binary, self.classpath)
         self.brokers = {
             "kafka": servers.Kafka(self.scratch / "kafka", options.port, "java", self.classpath),
             "thalweg": servers.Thalweg(self.scratch / "thalweg", options.port + 2, options.binary, []),

@@ -417,13 +417,13 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.gauge("kafka_coordinator_group_offset_count", "Committed offsets.", groups.offsets);
     page.gauges(
         "kafka_coordinator_group_groupmetadatamanager_numgroups",
-        "The same as kafka_coordinator_group_classic_group_count. Kafka 4.4 has deprecated this name.",
+        "Deprecated in Kafka 4.4: use kafka_coordinator_group_classic_group_count.",
         "state",
         classic_states,
     );
     page.gauge(
         "kafka_coordinator_group_groupmetadatamanager_numoffsets",
-        "The same as kafka_coordinator_group_offset_count. Kafka 4.4 has deprecated this name.",
+        "Deprecated in Kafka 4.4: use kafka_coordinator_group_offset_count.",
         groups.offsets,
     );
     page.gauges(

@@ -395,11 +395,10 @@ fn embedded(
         let begun = controller.bootstrap(&broker, records);
         begun.map_err(|e| StartError::Metadata(e.to_string()))?;
     }
-    let found = broker.image().features.metadata_version;
-    if config.static_props().contains_key(FORMAT_RELEASE) && found != Some(owner.release) {
+    if let Some(found) = other_level(&config, broker.image().features.metadata_version) {
         tracing::warn!(
-            metadata_version = %found.map_or("none", MetadataVersion::name),
-            "{FORMAT_RELEASE}={} changes nothing: the directory has its feature levels",
+            "{FORMAT_RELEASE}={} changes nothing: the directory has metadata.version {found}; remove the config, or \
+             change the level with kafka-features",
             config.format_release_version()
         );
     }
@@ -414,6 +413,12 @@ fn embedded(
 
 /// Says which levels a new directory begins with.
 const FORMAT_RELEASE: &str = "thalweg.format.release.version";
+
+/// The level that a directory has instead of the one that is configured for a new one.
+fn other_level(config: &BrokerConfig, found: Option<MetadataVersion>) -> Option<MetadataVersion> {
+    let wanted = config.static_props().get(FORMAT_RELEASE)?;
+    found.filter(|found| MetadataVersion::named(wanted) != Some(*found))
+}
 
 /// A clock does not reach further than that.
 const FOREVER_MS: u64 = 30 * 365 * 24 * 3_600_000;
@@ -646,6 +651,24 @@ mod tests {
     use thalweg_metadata::config::broker::Mode;
 
     use super::*;
+
+    #[test]
+    fn other_level_is_of_a_set_config_and_an_older_directory() {
+        let of = |configs: &[(&str, &str)], found| {
+            let props = configs
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect();
+            let config = BrokerConfig::new(props, Mode::Embedded).unwrap();
+            other_level(&config, found)
+        };
+        let (older, latest) = (MetadataVersion::named("4.3"), Some(MetadataVersion::LATEST));
+        let set = [(FORMAT_RELEASE, "4.3")];
+        assert_eq!(of(&[], older), None);
+        assert_eq!(of(&set, older), None);
+        assert_eq!(of(&set, None), None);
+        assert_eq!(of(&set, latest), latest);
+    }
 
     /// The host that clients are sent for a configuration's only listener.
     fn advertised_host(configs: &[(&str, &str)]) -> String {

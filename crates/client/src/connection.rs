@@ -11,7 +11,8 @@
 //! was not used for long (`connections.max.idle.ms`).
 //!
 //! After an answer that tells a throttle time, nothing is sent for as long (KIP-219): the broker would not read it.
-//! Requests wait, and those that were sent before have that much longer.
+//! Requests wait, and those in flight have that much longer. An answer that nobody waits for any more, or whose caller
+//! reads its frame itself, is not looked at for that.
 //!
 //! Where the broker limits how long a login holds (KIP-368), the task that writes logs in again on
 //! the same connection before the next request, if it is time to: requests sent before are still
@@ -267,7 +268,10 @@ impl Connection {
     ) -> Result<(), Error> {
         let after = bounded(self.handle.shared.options.request_timeout);
         let outgoing = Outgoing { frame, api, version, after, reply: None, begun: None };
-        self.handle.requests.send(outgoing).await.map_err(|_| self.reason())
+        match timeout(after, self.handle.requests.send(outgoing)).await {
+            Ok(queued) => queued.map_err(|_| self.reason()),
+            Err(_) => Err(late(self.addr(), api, after)),
+        }
     }
 
     /// Closes the connection for every handle; whoever waits gets [`Error::ShutDown`].
@@ -369,24 +373,25 @@ impl WriteTask {
 
     /// Sends a request, once there is room for it and the broker still knows who this client is.
     async fn send(&mut self, request: Outgoing) -> Result<(), Error> {
-        if request.reply.is_none() {
-            self.renew().await?;
-            self.wait_while_throttled().await;
-            return self.write(request).await;
-        }
+        let is_answered = request.reply.is_some();
         loop {
+            // The time for logging in does not run while the broker reads nothing.
+            self.wait_while_throttled().await;
             // Logging in takes room itself, and it may be due once others were waited for.
             self.renew().await?;
-            self.wait_for_room().await?;
-            self.wait_while_throttled().await;
-            if request.is_given_up() {
-                self.shared.room.add_permits(1);
-                return Ok(());
+            if is_answered {
+                self.wait_for_room().await?;
             }
-            if !self.session.is_due() {
+            self.wait_while_throttled().await;
+            if !request.is_given_up() && !self.session.is_due() {
                 return self.write(request).await;
             }
-            self.shared.room.add_permits(1);
+            if is_answered {
+                self.shared.room.add_permits(1);
+            }
+            if request.is_given_up() {
+                return Ok(());
+            }
         }
     }
 
@@ -470,7 +475,6 @@ impl Ask for WriteTask {
 
     async fn ask(&mut self, frame: Writer, api: ApiKey, version: i16) -> Result<Bytes, Error> {
         self.wait_for_room().await?;
-        self.wait_while_throttled().await;
         let (reply, answer) = oneshot::channel();
         let after = bounded(self.shared.options.request_timeout);
         self.write(Outgoing { frame, api, version, after, reply: Some(reply), begun: None })

@@ -45,10 +45,13 @@ enum Manner {
     Gone,
     /// Answers each, the first one with so many milliseconds of throttle time.
     Throttling(i32),
-    /// Answers the first when it has read the second, with a minute of throttle time; and the second after twice the time
-    /// that [`quick`] gives it.
+    /// Answers the first when it has read the second, with a minute of throttle time; and the second after twice
+    /// [`THROTTLED_TIMEOUT`].
     ThrottlingLate,
 }
+
+/// Long enough for two requests and an answer on a machine that is busy.
+const THROTTLED_TIMEOUT: Duration = Duration::from_secs(2);
 
 struct Fake {
     addr: String,
@@ -164,7 +167,7 @@ async fn serve(
             }
             let second = held.split_off(held.len() / 2);
             stream.write_all(&held).await.ok()?;
-            tokio::time::sleep(quick().request_timeout * 2).await;
+            tokio::time::sleep(THROTTLED_TIMEOUT * 2).await;
             held = second;
         }
         stream.write_all(&held).await.ok()?;
@@ -258,7 +261,7 @@ async fn throttled_connection_sends_nothing() {
 }
 
 #[tokio::test]
-async fn throttled_connection_goes_on_when_the_time_is_over() {
+async fn throttled_connection_sends_after_the_throttle_time() {
     let fake = fake(Manner::Throttling(1)).await;
     let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
     for id in 1..4 {
@@ -268,9 +271,10 @@ async fn throttled_connection_goes_on_when_the_time_is_over() {
 }
 
 #[tokio::test]
-async fn what_was_sent_before_a_throttle_has_more_time() {
+async fn in_flight_requests_get_the_throttle_time_on_top() {
     let fake = fake(Manner::ThrottlingLate).await;
-    let connection = Connection::open(&fake.addr, &quick()).await.unwrap();
+    let options = quick().with_request_timeout(THROTTLED_TIMEOUT);
+    let connection = Connection::open(&fake.addr, &options).await.unwrap();
     let request = MetadataRequest::default();
     let (first, second) = tokio::join!(connection.send(&request), connection.send(&request));
     assert_eq!((number(&first.unwrap()), number(&second.unwrap())), (1, 2));

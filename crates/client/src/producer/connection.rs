@@ -424,7 +424,7 @@ impl Answers {
         self.has_answered = true;
         let (now, version) = (shared.now_ms(), request.version);
         let body = frame.get(body_at..).unwrap_or_default();
-        shared
+        let throttle_ms = shared
             .with(|state| {
                 let accepted = state.sender.accept(self.broker, body, version, now)?;
                 // Before the task is woken that sends to the new leader, and needs its address.
@@ -432,12 +432,15 @@ impl Answers {
                     let (leaders, brokers) = (&accepted.leaders, accepted.brokers);
                     shared.cluster.hint(self.rebootstraps, leaders, brokers);
                 }
-                Ok(())
+                Ok(accepted.throttle_ms)
             })
             .map_err(|source| {
                 let (addr, api) = (Arc::clone(&self.addr), ApiKey::PRODUCE);
                 Error::Decode { addr, api, version, source }
-            })
+            })?;
+        // It reads the requests behind this one later by as much.
+        self.sent.iter_mut().for_each(|sent| *sent += Duration::from_millis(throttle_ms));
+        Ok(())
     }
 }
 

@@ -688,7 +688,6 @@ mod tests {
             ("controller.quorum.voters", "1@a:1,2@b:1"),
             ("remote.log.storage.system.enable", "true"),
             ("group.consumer.assignors", "uniform,a.Assignor"),
-            ("group.streams.assignors", "a.Assignor"),
         ] {
             let refused = embedded(&[(name, value)]);
             let Err(ConfigError::CannotHonour { .. }) = refused else {
@@ -739,7 +738,7 @@ mod tests {
     }
 
     #[test]
-    fn an_assignor_has_one_place_whichever_way_it_is_written() {
+    fn assignor_named_by_name_and_class_is_refused() {
         let sticky = "org.apache.kafka.coordinator.group.streams.assignor.StickyTaskAssignor";
         embedded(&[("group.streams.assignors", sticky)]).expect("a config");
         let range = "org.apache.kafka.coordinator.group.assignor.RangeAssignor";

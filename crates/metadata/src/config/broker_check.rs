@@ -343,16 +343,13 @@ impl BrokerConfig {
                 refuse(name, class, "Java classes cannot be loaded, nothing would be vetoed");
             }
         }
-        for (config, assignors) in ASSIGNORS {
-            for written in self.list(config) {
-                if assignor_among(assignors, written).is_none() {
-                    let names: Vec<&str> = assignors.iter().map(|(name, _)| *name).collect();
-                    let reason = format!(
-                        "Java classes cannot be loaded; there is {}, also by the name of Kafka's class",
-                        names.join(" and ")
-                    );
-                    refuse(config, written, &reason);
-                }
+        // Those of streams and share groups are not asked yet.
+        let consumers = "group.consumer.assignors";
+        for written in self.list(consumers) {
+            if super::broker::assignor_name(written).is_none() {
+                let reason = "Java classes cannot be loaded; supported are uniform and range, also by the \
+                              names of Kafka's classes";
+                refuse(consumers, written, reason);
             }
         }
         let providers = self.list("config.providers");

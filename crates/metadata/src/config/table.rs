@@ -113,7 +113,7 @@ impl ConfigKey {
     /// Why it does not act on a node that has a controller of its own, or on one that has joined other nodes'.
     pub fn inactive_because(&self, has_controller: bool) -> Option<&'static str> {
         match self.acts {
-            Acts::NotYet(reason) if has_controller && reason == tagged(FOUNDER) => None,
+            Acts::NotYet(reason) if has_controller && reason == tagged(OWN_CONTROLLER) => None,
             Acts::NotYet(reason) if !has_controller && reason == tagged(JOINED) => None,
             Acts::NotYet(reason) => Some(reason),
             Acts::Yes => None,
@@ -216,11 +216,12 @@ const JOINED_DEFAULT: &str = ", joined =";
 const JOINED: &str = "joined";
 
 /// Tag of configs that act where the node has a controller of its own.
-const FOUNDER: &str = "founder";
+const OWN_CONTROLLER: &str = "own-controller";
 
 /// Why configs with this tag do not act where they do not.
 fn tagged(tag: &str) -> &'static str {
-    NOT_YET.iter().find(|(known, _)| *known == tag).map_or("", |(_, reason)| reason)
+    let known = NOT_YET.iter().find(|(known, _)| *known == tag);
+    known.map(|(_, reason)| *reason).unwrap_or_else(|| panic!("{tag} is no reason"))
 }
 
 /// Why configs do not act yet.
@@ -232,7 +233,7 @@ pub const NOT_YET: &[(&str, &str)] = &[
         "jbod",
         "moves between log directories are throttled from one step to the next, without samples",
     ),
-    (FOUNDER, "the levels of the features are the controllers' to choose"),
+    (OWN_CONTROLLER, "the levels of the features are the controllers' to choose"),
     (JOINED, "the controller runs inside this process, and no other broker has joined it"),
     ("metrics", "metrics are served in Prometheus form, without this setting"),
     ("quorum", "it is for the members of a controllers' quorum"),
@@ -357,7 +358,7 @@ mod tests {
     }
 
     #[test]
-    fn configs_act_where_the_controllers_are_that_they_are_for() {
+    fn configs_for_some_nodes_act_on_those_only() {
         let inactive = |name, has_controller| {
             let key = BROKER.get(name).expect("a config");
             key.inactive_because(has_controller)
@@ -365,7 +366,7 @@ mod tests {
         assert_eq!(inactive("thalweg.format.release.version", true), None);
         assert_eq!(inactive("broker.heartbeat.interval.ms", false), None);
         for (name, has_controller, tag) in [
-            ("thalweg.format.release.version", false, FOUNDER),
+            ("thalweg.format.release.version", false, OWN_CONTROLLER),
             ("broker.heartbeat.interval.ms", true, JOINED),
         ] {
             assert_eq!(inactive(name, has_controller), Some(tagged(tag)), "{name}");

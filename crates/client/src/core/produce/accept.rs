@@ -25,6 +25,8 @@ pub struct Accepted {
     pub leaders: Vec<(TopicPartition, Leader)>,
     /// Where they listen.
     pub brokers: Vec<Broker>,
+    /// For how long the broker reads nothing, as the answer says.
+    pub throttle_ms: u64,
 }
 
 impl Sender {
@@ -44,6 +46,7 @@ impl Sender {
         broker_queue.cause = None;
         let throttle_ms = u64::try_from(response.throttle_time_ms).unwrap_or(0);
         broker_queue.throttled_until_ms = broker_queue.throttled_until_ms.max(now_ms + throttle_ms);
+        accepted.throttle_ms = throttle_ms;
         for node in response.node_endpoints {
             let Ok(port) = u16::try_from(node.port) else { continue };
             let (host, rack) = (node.host.to_owned(), node.rack.map(str::to_owned));
