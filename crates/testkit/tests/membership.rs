@@ -262,7 +262,11 @@ async fn records_are_replicated_between_java_and_this_broker() {
     topic_tool(&own, &["--create", "--topic", "short", "--replica-assignment", "2:3:10"]);
     // A cluster without transactions places topics here by itself.
     topic_tool(&own, &["--create", "--topic", "spread", "--partitions", "16"]);
-    let described = theirs.describe_topics([TopicRef::from("spread")]).await;
+    let spread = async || theirs.describe_topics([TopicRef::from("spread")]).await;
+    // Each broker learns of it by itself.
+    let is_known = async || spread().await[&TopicRef::from("spread")].is_ok();
+    eventually("a topic that was created", is_known).await;
+    let described = spread().await;
     let placed = described[&TopicRef::from("spread")].as_ref().unwrap().partitions.iter();
     assert!(placed.flat_map(|it| &it.replicas).any(|id| *id == OWN));
 
