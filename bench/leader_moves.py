@@ -160,11 +160,12 @@ def main():
         parser.add_argument(f"--{name}", type=clusters.some_of(allowed), default=allowed)
     options = parser.parse_args()
     options.built = clusters.begin(options)
+    origin = results.origin(options.binary, f"{options.jars}/*")
     with open(options.out, "a") as out:
         for _ in range(options.rounds):
             for kind in options.brokers:
                 for result in run(options, kind):
-                    print(json.dumps({**results.origin(options.binary, f"{options.jars}/*"), **result}), file=out, flush=True)
+                    print(json.dumps({**origin, **result}), file=out, flush=True)
                     print(summary(result), flush=True)
 
 

@@ -32,7 +32,7 @@ def machine():
 
 @functools.cache
 def commit():
-    """Of the checkout when the program began, which the binary should be of."""
+    """Of the checkout when this is first asked for; the binary should be of it."""
     done = subprocess.run(["git", "describe", "--always", "--dirty"], cwd=HERE, capture_output=True, text=True)
     return done.stdout.strip()
 

@@ -10,9 +10,9 @@
 //! will be answered either. The task that reads looks after them, and closes the connection when it
 //! was not used for long (`connections.max.idle.ms`).
 //!
-//! After an answer that tells a throttle time, nothing is sent for as long (KIP-219): the broker would not read it.
-//! Requests wait, and those in flight have that much longer. An answer that nobody waits for any more, or whose caller
-//! reads its frame itself, is not looked at for that.
+//! After a response with a throttle time the connection sends nothing for that time (KIP-219): the broker would not
+//! read it. Queued requests wait, and the deadlines of requests in flight move by that time. The connection heeds the
+//! responses that it decodes: not those of callers that have gone, and not those of [`Connection::send_frame`].
 //!
 //! Where the broker limits how long a login holds (KIP-368), the task that writes logs in again on
 //! the same connection before the next request, if it is time to: requests sent before are still
@@ -315,7 +315,7 @@ impl Shared {
         over.unwrap_or_else(|| Error::ShutDown { addr: self.addr.clone() })
     }
 
-    /// Sends nothing for so long; the answers to what was sent may come later by as much.
+    /// Mutes the connection for `time`, and moves the deadlines of requests in flight by it.
     fn throttle(&self, time: Duration) {
         let mut state = self.lock();
         state.throttled_until = state.throttled_until.max(Instant::now() + bounded(time));
@@ -375,7 +375,7 @@ impl WriteTask {
     async fn send(&mut self, request: Outgoing) -> Result<(), Error> {
         let is_answered = request.reply.is_some();
         loop {
-            // The time for logging in does not run while the broker reads nothing.
+            // The timeout of a login does not run while the connection is muted.
             self.wait_while_throttled().await;
             // Logging in takes room itself, and it may be due once others were waited for.
             self.renew().await?;

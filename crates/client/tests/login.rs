@@ -50,11 +50,11 @@ struct Fake {
     addr: String,
     connections: Arc<AtomicUsize>,
     logins: Arc<AtomicUsize>,
-    asked: SeenApiVersions,
+    asked: ApiVersionsTargets,
 }
 
 /// The cluster and node of each ApiVersions request, and whether it came after the login.
-type SeenApiVersions = Arc<Mutex<Vec<(Option<String>, i32, bool)>>>;
+type ApiVersionsTargets = Arc<Mutex<Vec<(Option<String>, i32, bool)>>>;
 
 impl Fake {
     async fn start(manner: Manner) -> Fake {
@@ -63,7 +63,7 @@ impl Fake {
         let connections = Arc::new(AtomicUsize::new(0));
         let logins = Arc::new(AtomicUsize::new(0));
         let counts = (Arc::clone(&connections), Arc::clone(&logins));
-        let asked = SeenApiVersions::default();
+        let asked = ApiVersionsTargets::default();
         let asking = Arc::clone(&asked);
         let port = listener.local_addr().unwrap().port();
         tokio::spawn(async move {
@@ -91,7 +91,7 @@ async fn serve(
     manner: Manner,
     port: u16,
     logins: Arc<AtomicUsize>,
-    asked: SeenApiVersions,
+    asked: ApiVersionsTargets,
 ) -> Option<()> {
     let mut ends: Option<Instant> = None;
     let mut is_greeted = false;

@@ -24,8 +24,8 @@ pub trait Message: Sized + Default + Clone + fmt::Debug + PartialEq {
     /// Appends the message. After an error the writer holds part of it.
     fn encode(&self, w: &mut Writer, version: i16) -> Encoded;
 
-    /// For how long the broker that answers will read nothing of this connection, in milliseconds (KIP-219); 0 where the
-    /// message cannot say it.
+    /// Throttle time in milliseconds: the broker reads nothing of the connection for that long (KIP-219). 0 for messages
+    /// without the field.
     fn throttle_time_ms(&self) -> i32 {
         0
     }

@@ -438,7 +438,7 @@ impl Answers {
                 let (addr, api) = (Arc::clone(&self.addr), ApiKey::PRODUCE);
                 Error::Decode { addr, api, version, source }
             })?;
-        // It reads the requests behind this one later by as much.
+        // The broker reads the requests in flight later by the throttle time.
         self.sent.iter_mut().for_each(|sent| *sent += Duration::from_millis(throttle_ms));
         Ok(())
     }

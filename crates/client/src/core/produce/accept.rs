@@ -25,7 +25,7 @@ pub struct Accepted {
     pub leaders: Vec<(TopicPartition, Leader)>,
     /// Where they listen.
     pub brokers: Vec<Broker>,
-    /// For how long the broker reads nothing, as the answer says.
+    /// Throttle time of the response.
     pub throttle_ms: u64,
 }
 
