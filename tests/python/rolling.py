@@ -157,7 +157,9 @@ class Deleter(Repeated):
         admin = self.cluster.admin
         topic = NewTopic(name, 3, 2)
         self.until_done(lambda: admin.create_topics([topic], operation_timeout=30)[name], "TOPIC_ALREADY_EXISTS")
-        producer = Producer({"bootstrap.servers": self.cluster.bootstrap, "acks": 1, "message.timeout.ms": 60_000})
+        # A metadata request of this producer after the deletion would create the topic again.
+        producer = Producer({"bootstrap.servers": self.cluster.bootstrap, "acks": 1, "message.timeout.ms": 60_000,
+                             "allow.auto.create.topics": False})
         for partition in range(3):
             producer.produce(name, b"x" * 1_000, partition=partition)
         same("records of a topic that will be deleted", 0, producer.flush(60))

@@ -126,13 +126,7 @@ fn lost_completions_leave_no_failure_for_later_appends() {
     let Some(mut kafka) = Kafka::start() else { return };
     let version = TransactionVersion::V2;
     let setting = Setting { version, two_phase_commit: false, log: Vec::new() };
-    let mut requests = Vec::new();
-    for (id, producer_id) in [("a", FIRST_PRODUCER_ID), ("b", FIRST_PRODUCER_ID + 1)] {
-        let producer = (producer_id, 0);
-        requests.extend([world::init(id), world::add(id, producer, "t-0")]);
-        requests.push(world::end(id, producer, true));
-    }
-    let mut ops: Vec<Op> = requests.into_iter().map(Op::Ask).collect();
+    let mut ops = committing(&[("a", "t-0"), ("b", "t-0")]);
     ops.push(Op::Send);
     ops.extend([ErrorCode::MESSAGE_TOO_LARGE, ErrorCode::CORRUPT_MESSAGE].map(Op::Fail));
     ops.push(Op::AnswerMarkers(0, Some([ErrorCode::NONE; 3])));
@@ -143,4 +137,35 @@ fn lost_completions_leave_no_failure_for_later_appends() {
     }
     assert_eq!(pair.differences.get(&Difference::CompletionLost), Some(&1));
     kafka.end();
+}
+
+/// Completions that failed together are written again together, and Kafka's order is its own.
+#[test]
+fn completions_that_are_written_again_come_in_any_order() {
+    let Some(mut kafka) = Kafka::start() else { return };
+    let version = TransactionVersion::V2;
+    let setting = Setting { version, two_phase_commit: false, log: Vec::new() };
+    let mut ops = committing(&[("a", "t-0"), ("b", "t-1")]);
+    ops.extend([Op::Send, Op::Hold { written: false }]);
+    ops.extend([1, 0].map(|at| Op::AnswerMarkers(at, Some([ErrorCode::NONE; 3]))));
+    ops.push(Op::ReleaseFailed(ErrorCode::REQUEST_TIMED_OUT));
+    ops.extend([Op::Hold { written: true }, Op::Send, Op::Release(Some(1))]);
+    let mut pair = setting.pair(&mut kafka);
+    for op in &ops {
+        pair.run(op).unwrap_or_else(|what| panic!("{op:?}: {what}"));
+    }
+    assert!(pair.held().is_none(), "all are committed at once");
+    kafka.end();
+}
+
+/// Transactions with one partition each, which are decided.
+fn committing(transactions: &[(&str, &str)]) -> Vec<Op> {
+    let mut ops = Vec::new();
+    for ((id, partition), producer_id) in transactions.iter().zip(FIRST_PRODUCER_ID..) {
+        let producer = (producer_id, 0);
+        ops.push(Op::Ask(world::init(id)));
+        ops.push(Op::Ask(world::add(id, producer, partition)));
+        ops.push(Op::Ask(world::end(id, producer, true)));
+    }
+    ops
 }

@@ -71,7 +71,8 @@ impl Pair<'_> {
         let count = self.step.records.len();
         match op {
             Op::Expire if count > 0 => hold.batches.push_back(count),
-            Op::AbortTimedOut if count > 1 => hold.is_unordered = true,
+            // Completions that are written again may come in another order in Kafka, too.
+            Op::AbortTimedOut | Op::Send if count > 1 => hold.is_unordered = true,
             _ => {}
         }
         if !matches!(op, Op::Expire) {
