@@ -14,30 +14,30 @@ use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
 
-use crate::allowed::Connections;
 use crate::api::ApiTable;
-use crate::auto_topics::AutoTopics;
-use crate::catch_panic::CatchPanic;
-use crate::clock::Clock;
-use crate::coordinators::groups::Groups;
-use crate::coordinators::transactions::TransactionCoordinator;
-use crate::directories::Directories;
-use crate::fetch_session::{self, SessionCache};
-use crate::kraft::{Controller, ControllerError};
-use crate::loggers::LogLevels;
-use crate::metrics::Metrics;
-use crate::moves::Moves;
+use crate::api::fetch_session::{self, SessionCache};
+use crate::control::auto_topics::AutoTopics;
+use crate::control::directories::Directories;
+use crate::control::kraft::{Controller, ControllerError};
+use crate::control::producer_ids::ProducerIds;
+use crate::coordination::groups::Groups;
+use crate::coordination::transaction_coordinator::TransactionCoordinator;
+use crate::coordination::transactions::Transactions;
+use crate::net::allowed::Connections;
 use crate::net::budget::Budget;
-use crate::openings::{Indexes, Openings};
-use crate::partition::Shared;
-use crate::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
-use crate::producer_ids::ProducerIds;
-use crate::random::Random;
-use crate::replication::{Fetchers, IsrChanges, ShortPolls, Throttles};
-use crate::settings::Settings;
-use crate::topics::{TopicTable, TopicsGuard};
-use crate::transactions::Transactions;
-use crate::view::View;
+use crate::node::catch_panic::CatchPanic;
+use crate::node::clock::Clock;
+use crate::node::loggers::LogLevels;
+use crate::node::metrics::Metrics;
+use crate::node::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
+use crate::node::random::Random;
+use crate::node::settings::Settings;
+use crate::node::view::View;
+use crate::replicas::moves::Moves;
+use crate::replicas::openings::{Indexes, Openings};
+use crate::replicas::partition::Shared;
+use crate::replicas::replication::{Fetchers, IsrChanges, ShortPolls, Throttles};
+use crate::replicas::topics::{TopicTable, TopicsGuard};
 
 /// How long a stop waits for the answers to what is being served.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(5);
@@ -146,21 +146,21 @@ impl Broker {
             apis: ApiTable::new(),
             metrics: Metrics::new(),
             request_budget: Budget::with_reserve(
-                crate::settings::request_memory(&parts.config),
-                crate::settings::request_reserve(&parts.config),
+                crate::node::settings::request_memory(&parts.config),
+                crate::node::settings::request_reserve(&parts.config),
             ),
             fetch_budget: Budget::new(parts.fetch_memory),
             connections: parts.connections,
             answer_budget: Budget::new(parts.fetch_memory),
             sessions: Mutex::new(SessionCache::new(fetch_session::Limits {
                 slots: usize::try_from(parts.config.fetch_session_slots()).unwrap_or(0),
-                bytes: crate::settings::fetch_session_memory(),
+                bytes: crate::node::settings::fetch_session_memory(),
             })),
             disk_reads: DirPools::new(parts.logs.dirs(), READS_PER_DIR),
             disk_changes: DirPools::new(parts.logs.dirs(), CHANGES_PER_DIR),
             disk_moves: DirPools::new(
                 parts.logs.dirs(),
-                crate::moves::threads(&parts.config, parts.logs.dirs()),
+                crate::replicas::moves::threads(&parts.config, parts.logs.dirs()),
             ),
             moves: Moves::default(),
             logs: parts.logs,
@@ -323,7 +323,7 @@ impl Broker {
         self: &Arc<Self>,
         name: &'static str,
     ) -> Result<usize, String> {
-        let refused = crate::auto_topics::create(self, &[name.to_owned()], None)
+        let refused = crate::control::auto_topics::create(self, &[name.to_owned()], None)
             .await
             .map_err(|error| error.to_string())?;
         let table = self.topics();

@@ -4,53 +4,22 @@
 //! disk, no actor per partition. Metadata reaches the data path one way only: records in the
 //! metadata log become an image, and the image takes effect.
 
-mod allowed;
 mod api;
-mod auto_topics;
+mod boot;
 mod broker;
-mod catch_panic;
-mod clock;
-mod coordinators;
-mod descriptors;
-mod directories;
-mod exposition;
-mod fetch_session;
-mod group_settings;
-mod housekeeping;
-pub mod inspect;
-mod internal_topics;
-mod kraft;
-mod loggers;
-mod membership;
-mod metadata_place;
-mod metrics;
-mod moves;
+mod control;
+mod coordination;
 mod net;
-mod openings;
-mod partition;
-mod pool;
-mod producer_ids;
-mod publisher;
-mod random;
-mod record_scan;
-mod registration;
-mod replication;
-mod settings;
-mod spare_worker;
-mod start;
+mod node;
+mod replicas;
 #[cfg(test)]
 mod testing;
-mod topic_settings;
-mod topics;
-mod transactions;
-mod view;
-mod wait;
-mod workspace;
 
-pub use clock::TestClock;
-pub use loggers::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
+pub use boot::inspect;
+pub use boot::start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use net::hosts::listen;
-pub use start::{RunningBroker, STOP_TIMEOUT, StartError};
+pub use node::clock::TestClock;
+pub use node::loggers::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_module};
 pub use thalweg_metadata::config;
 
 /// Access to files, for tests that make disks fail.
@@ -88,11 +57,11 @@ type Starting = Pin<Box<dyn Future<Output = Result<RunningBroker, StartError>> +
 impl RunningBroker {
     /// Starts a broker; when this returns it accepts connections. Needs a tokio runtime.
     pub fn start(config: BrokerConfig) -> Starting {
-        Box::pin(start::start(config, Hooks::default()))
+        Box::pin(boot::start::start(config, Hooks::default()))
     }
 
     /// The same, with what the process gives it.
     pub fn start_with(config: BrokerConfig, hooks: Hooks) -> Starting {
-        Box::pin(start::start(config, hooks))
+        Box::pin(boot::start::start(config, hooks))
     }
 }

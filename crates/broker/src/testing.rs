@@ -29,7 +29,7 @@ use tokio::net::{TcpListener, TcpStream};
 
 use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, Timeouts};
-use crate::partition::Partition;
+use crate::replicas::partition::Partition;
 use crate::{Hooks, RunningBroker};
 
 /// The node's id, and its only listener.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use thalweg_broker::{LogLevel, LogLevels, ROOT_LOGGER, TARGETS};
+use thalweg_broker::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_module};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::reload;
@@ -37,7 +37,7 @@ impl<S> std::fmt::Debug for Levels<S> {
 impl<S: 'static> LogLevels for Levels<S> {
     fn levels(&self) -> BTreeMap<String, LogLevel> {
         let own = self.own();
-        TARGETS
+        LOGGERS
             .iter()
             .chain([&ROOT_LOGGER])
             .map(|name| ((*name).to_owned(), in_force(&own, name)))
@@ -74,7 +74,7 @@ fn targets(own: &BTreeMap<String, LogLevel>) -> Targets {
     let others = own.iter().filter(|(name, _)| *name != ROOT_LOGGER);
     Targets::new()
         .with_default(filter(in_force(own, ROOT_LOGGER)))
-        .with_targets(others.map(|(name, level)| (name.clone(), filter(*level))))
+        .with_targets(others.map(|(name, level)| (logged_module(name), filter(*level))))
 }
 
 fn level(filter: LevelFilter) -> LogLevel {
@@ -131,7 +131,7 @@ mod tests {
         let subscriber = tracing_subscriber::registry().with(filter).with(layer);
         let logged = || {
             tracing::debug!(target: "thalweg_broker::net::frame", "from net");
-            tracing::debug!(target: "thalweg_broker::pool", "from pool");
+            tracing::debug!(target: "thalweg_broker::node::pool", "from pool");
             tracing::info!(target: "thalweg_log", "from log");
             let text = String::from_utf8(std::mem::take(&mut lines.0.lock().unwrap())).unwrap();
             ["from net", "from pool", "from log"].map(|line| text.contains(line))
@@ -145,6 +145,11 @@ mod tests {
             assert_eq!(levels.levels()["thalweg_broker::net"], LogLevel::Debug);
             assert_eq!(logged(), [true, true, true]);
             levels.set("thalweg_broker", None);
+            levels.set("thalweg_broker::kraft", Some(LogLevel::Debug));
+            tracing::debug!(target: "thalweg_broker::control::kraft::log", "from kraft");
+            let text = String::from_utf8(std::mem::take(&mut lines.0.lock().unwrap())).unwrap();
+            assert!(text.contains("from kraft"), "{text}");
+            levels.set("thalweg_broker::kraft", None);
             levels.set(ROOT_LOGGER, Some(LogLevel::Fatal));
             assert_eq!(levels.levels()["thalweg_log"], LogLevel::Fatal);
             assert_eq!(logged(), [false, false, false]);

@@ -26,8 +26,8 @@ use thalweg_wire::messages::{
 use crate::api::groups;
 use crate::api::request::Context;
 use crate::broker::Broker;
-use crate::coordinators::transactions::Begun as Asking;
-use crate::transactions::topic_partitions;
+use crate::coordination::transaction_coordinator::Begun as Asking;
+use crate::coordination::transactions::topic_partitions;
 
 /// The first version that brokers send.
 const FIRST_OF_BROKERS: i16 = 4;

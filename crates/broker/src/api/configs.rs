@@ -8,7 +8,7 @@ use thalweg_wire::messages::*;
 
 use crate::api::forward;
 use crate::api::request::Context;
-use crate::loggers::{self, BROKER_LOGGER};
+use crate::node::loggers::{self, BROKER_LOGGER};
 
 pub(super) async fn describe(
     context: Context,

@@ -13,7 +13,7 @@ use thalweg_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
 use tokio::time::Instant;
 
 use crate::api::request::Context;
-use crate::partition::Partition;
+use crate::replicas::partition::Partition;
 
 /// "Up to the high watermark."
 const HIGH_WATERMARK: i64 = -1;

@@ -9,7 +9,7 @@ use thalweg_wire::messages::describe_log_dirs_response::{
 use thalweg_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 
 use crate::api::request::Context;
-use crate::membership;
+use crate::control::membership;
 
 pub(super) async fn handle(
     context: Context,
@@ -70,7 +70,7 @@ pub(super) async fn handle(
             .dirs()
             .iter()
             .map(|dir| {
-                let log_dir = crate::moves::absolute(dir.path());
+                let log_dir = crate::replicas::moves::absolute(dir.path());
                 let space = dir.check().ok().and_then(|()| rustix::fs::statvfs(dir.path()).ok());
                 let Some(space) = space else {
                     return DescribeLogDirsResult {

@@ -5,7 +5,7 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::{DescribeQuorumRequest, DescribeQuorumResponse};
 
 use crate::api::request::Context;
-use crate::kraft::Controller;
+use crate::control::kraft::Controller;
 
 pub(super) async fn handle(
     context: Context,

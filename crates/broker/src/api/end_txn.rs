@@ -7,7 +7,7 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{EndTxnRequest, EndTxnResponse};
 
 use crate::api::request::Context;
-use crate::transactions::topic_partitions;
+use crate::coordination::transactions::topic_partitions;
 
 /// The first version in which each transaction ends in another epoch.
 const FIRST_WITH_EPOCHS: i16 = 5;

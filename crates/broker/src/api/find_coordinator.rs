@@ -6,7 +6,7 @@ use thalweg_wire::messages::find_coordinator_response::Coordinator;
 use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 
 use crate::api::request::Context;
-use crate::view::{Node, View};
+use crate::node::view::{Node, View};
 use thalweg_metadata::controller::{OFFSETS_TOPIC, TRANSACTIONS_TOPIC};
 
 const GROUP: i8 = 0;
@@ -125,7 +125,7 @@ mod tests {
     impl tracing::Subscriber for Refusals {
         fn enabled(&self, metadata: &tracing::Metadata<'_>) -> bool {
             *metadata.level() == tracing::Level::WARN
-                && metadata.target() == "thalweg_broker::auto_topics"
+                && metadata.target() == "thalweg_broker::control::auto_topics"
         }
         fn new_span(&self, _: &tracing::span::Attributes<'_>) -> tracing::span::Id {
             tracing::span::Id::from_u64(1)

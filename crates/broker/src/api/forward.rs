@@ -6,7 +6,7 @@ use thalweg_metadata::controller::ControllerRequest;
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use crate::api::request::Context;
-use crate::kraft::ControllerError;
+use crate::control::kraft::ControllerError;
 
 /// What goes to the controllers: a client is told no version of these that they do not speak.
 pub(super) const FORWARDED: [ApiKey; 13] = [

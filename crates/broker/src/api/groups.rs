@@ -27,7 +27,7 @@ use thalweg_wire::{ErrorCode, GROUP_REBALANCES_TAG, Uuid};
 
 use crate::api::request::Context;
 use crate::broker::Broker;
-use crate::coordinators::runtime::Submitted;
+use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
 use thalweg_metadata::controller::OFFSETS_TOPIC;
 use thalweg_metadata::features::GROUP_VERSION;

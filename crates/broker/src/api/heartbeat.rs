@@ -38,7 +38,7 @@ use super::groups::{partition_of, submit_again, submit_to};
 use super::request::{Context, Scratch};
 use super::{Handled, encode, reply};
 use crate::broker::Broker;
-use crate::coordinators::runtime::Submitted;
+use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
 use crate::net::connection::Parked;
 use crate::net::frame::NextRequest;

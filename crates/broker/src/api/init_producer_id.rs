@@ -7,7 +7,7 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
 use crate::api::request::Context;
-use crate::transactions::topic_partitions;
+use crate::coordination::transactions::topic_partitions;
 
 /// The first version whose clients know PRODUCER_FENCED.
 const FIRST_WITH_FENCED: i16 = 4;

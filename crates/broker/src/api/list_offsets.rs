@@ -12,8 +12,8 @@ use thalweg_wire::messages::list_offsets_response::{
 use thalweg_wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
 
 use crate::api::request::Context;
-use crate::partition::{Partition, ReadFailure};
-use crate::record_scan::Scan;
+use crate::node::record_scan::Scan;
+use crate::replicas::partition::{Partition, ReadFailure};
 
 const LATEST: i64 = -1;
 const EARLIEST: i64 = -2;

@@ -16,7 +16,7 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::api::request::Context;
-use crate::view::View;
+use crate::node::view::View;
 use thalweg_metadata::controller::{is_internal_topic, is_legal_topic_name};
 
 /// "Not asked for", in fields that hold a set of operations.

@@ -25,12 +25,12 @@ mod transactional;
 use crate::api::request::{Context, Scratch};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
-use crate::partition::{
+use crate::node::workspace;
+use crate::replicas::partition::{
     AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, DelayedProduce,
     Partition, Uncommitted, Wakes,
 };
-use crate::topics::Topic;
-use crate::workspace;
+use crate::replicas::topics::Topic;
 
 /// `acks` of a producer that waits for all in-sync replicas.
 const ALL: i16 = -1;

@@ -10,11 +10,11 @@ use thalweg_wire::{ApiKey, Reader, Writer};
 use crate::api::connection_members::ConnectionMembers;
 use crate::api::heartbeat::Heartbeats;
 use crate::broker::Broker;
-use crate::kraft::Client;
+use crate::control::kraft::Client;
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Reply, Requests};
 use crate::net::listener::Listener;
-use crate::partition::AppendResults;
+use crate::replicas::partition::AppendResults;
 
 /// Whom a connection's requests come from, and where to: the same for all of them.
 pub(crate) struct Peer {

@@ -14,7 +14,7 @@ use thalweg_wire::messages::{
 };
 
 use crate::api::request::Context;
-use crate::transactions::topic_partitions;
+use crate::coordination::transactions::topic_partitions;
 
 pub(super) async fn list(
     context: Context,

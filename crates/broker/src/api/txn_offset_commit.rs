@@ -16,10 +16,10 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::groups;
 use crate::api::request::Context;
+use crate::coordination::transactions::{Operation, Question};
 use crate::net::budget::Charge;
-use crate::partition::Transactional;
-use crate::topics::TopicTable;
-use crate::transactions::{Operation, Question};
+use crate::replicas::partition::Transactional;
+use crate::replicas::topics::TopicTable;
 
 pub(super) async fn handle(
     context: Context,

@@ -22,10 +22,10 @@ use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use crate::api::request::Context;
 use crate::broker::Broker;
 use crate::net::budget::Charge;
-use crate::partition::{
+use crate::replicas::partition::{
     AppendFailure, AppendResults, Appending, DelayedProduce, Partition, Uncommitted, Wakes,
 };
-use crate::topics::Topic;
+use crate::replicas::topics::Topic;
 
 /// What became of each marker, by producer, topic and partition.
 type Results = BTreeMap<i64, BTreeMap<String, BTreeMap<i32, ErrorCode>>>;

@@ -24,7 +24,7 @@ use super::idle::Idle;
 use super::limits::{Permit, Socket};
 use super::send::{self, FileRange};
 use crate::broker::Broker;
-use crate::catch_panic::CatchPanic;
+use crate::node::catch_panic::CatchPanic;
 
 /// Whoever understands a connection's requests and makes the answers.
 pub(crate) trait Requests: Send {

@@ -1,5 +1,6 @@
 //! Sockets: listeners, connections, frames in and out. Knows nothing of what requests mean.
 
+pub(crate) mod allowed;
 pub(crate) mod budget;
 pub(crate) mod buffers;
 pub(crate) mod connection;

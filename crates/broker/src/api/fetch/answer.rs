@@ -14,13 +14,13 @@ use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
 use super::read::{Attempt, Cold, Part};
 use super::{Asks, Plan, Terms};
+use crate::api::fetch_session::{NO_SESSION, TopicKey};
 use crate::api::request::Context;
-use crate::fetch_session::{NO_SESSION, TopicKey};
 use crate::net::budget::{Budget, Charge};
 use crate::net::buffers;
 use crate::net::connection::{Parked, Reply};
 use crate::net::send::FileRange;
-use crate::partition::Piece;
+use crate::replicas::partition::Piece;
 
 /// Pieces smaller than this are copied; a system call of their own would cost more.
 const SENDFILE_FROM: u32 = 64 << 10;
@@ -436,7 +436,7 @@ fn room_to_answer(
 }
 
 /// Remembers what the fetcher is told, and where its next turn begins.
-fn note_told(session: &mut crate::fetch_session::Session, attempt: &Attempt) {
+fn note_told(session: &mut crate::api::fetch_session::Session, attempt: &Attempt) {
     let mut last = None;
     for part in &attempt.parts {
         if let Some(wanted) = session.slot_mut(part.slot) {
@@ -458,7 +458,7 @@ fn note_told(session: &mut crate::fetch_session::Session, attempt: &Attempt) {
 fn make_session(
     context: &Context,
     terms: &Terms,
-    wanted: &[crate::fetch_session::Wanted],
+    wanted: &[crate::api::fetch_session::Wanted],
     attempt: &Attempt,
     keep: bool,
 ) -> i32 {
@@ -487,7 +487,9 @@ mod tests {
     use thalweg_records::codec::Compressor;
 
     use super::*;
-    use crate::partition::{AppendResults, OwnAppend, Partition, ReadRequest, SubmittedOwn};
+    use crate::replicas::partition::{
+        AppendResults, OwnAppend, Partition, ReadRequest, SubmittedOwn,
+    };
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
     fn part(dir: &TempDir) -> (Part, Vec<u8>) {

@@ -13,12 +13,12 @@ use parking_lot::Mutex;
 use thalweg_wire::messages::fetch_request::{FetchRequestView, FetchTopicView};
 use thalweg_wire::{ErrorCode, Reader};
 
+use crate::api::fetch_session::{Mode, Session, TopicKey, Wanted};
 use crate::api::request::{Context, Scratch};
-use crate::fetch_session::{Mode, Session, TopicKey, Wanted};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked};
-use crate::pool::Stopped;
-use crate::wait::{Registered, Waiter};
+use crate::node::pool::Stopped;
+use crate::replicas::wait::{Registered, Waiter};
 
 use read::{Attempt, Cold};
 

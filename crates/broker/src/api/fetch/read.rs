@@ -6,10 +6,10 @@ use thalweg_log::{LogDir, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Asks, Plan, Terms};
+use crate::api::fetch_session::{Session, TopicKey, Wanted};
 use crate::api::request::Context;
-use crate::fetch_session::{Session, TopicKey, Wanted};
-use crate::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
-use crate::topics::TopicTable;
+use crate::replicas::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
+use crate::replicas::topics::TopicTable;
 
 /// What one look at the partitions found.
 #[derive(Default)]

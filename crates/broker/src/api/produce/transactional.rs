@@ -10,8 +10,8 @@ use thalweg_wire::ErrorCode;
 
 use super::{PartResult, Work, has_room_to_wait, wait_for_leadership};
 use crate::api::request::Context;
-use crate::partition::{Partition, Transactional};
-use crate::transactions::{Operation, Question, Verdict};
+use crate::coordination::transactions::{Operation, Question, Verdict};
+use crate::replicas::partition::{Partition, Transactional};
 
 /// Id and epoch.
 type Producer = (i64, i16);

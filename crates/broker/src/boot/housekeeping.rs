@@ -1,0 +1,411 @@
+//! What a broker does while nobody asks: retention, flushes, checkpoints, expiry, and the
+//! consequences of a disk that fails.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use parking_lot::Mutex;
+use thalweg_log::{DirFailureListener, DirLogs, Executor, LogDir, StorageError};
+use thalweg_wire::ErrorCode;
+use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
+
+use crate::broker::Broker;
+use crate::control::kraft::Controller;
+use crate::coordination::transactions::LATE_CHECK_MS;
+
+/// Rolls and flushes of one log directory that run at a time.
+const JOBS_PER_DIR: usize = 4;
+
+/// Runs the log's rolls and flushes on the pool for blocking work, a few at a time. What waits is
+/// bounded by the logs, which ask for one roll and one flush at a time.
+#[derive(Debug)]
+pub(crate) struct BlockingExecutor {
+    runtime: Handle,
+    jobs: Arc<Mutex<Jobs>>,
+}
+
+#[derive(Default)]
+struct Jobs {
+    running: usize,
+    waiting: VecDeque<Box<dyn FnOnce() + Send>>,
+}
+
+impl std::fmt::Debug for Jobs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Jobs")
+            .field("running", &self.running)
+            .field("waiting", &self.waiting.len())
+            .finish()
+    }
+}
+
+impl BlockingExecutor {
+    pub(crate) fn new() -> BlockingExecutor {
+        BlockingExecutor { runtime: Handle::current(), jobs: Arc::default() }
+    }
+}
+
+/// One of the threads that run jobs, from when it is asked for.
+struct Runner {
+    jobs: Arc<Mutex<Jobs>>,
+    /// Its place is given back.
+    is_done: bool,
+}
+
+impl Runner {
+    /// The next job, or the runner's place given back: in one step, so that none is left behind.
+    fn next(&mut self) -> Option<Box<dyn FnOnce() + Send>> {
+        let mut jobs = self.jobs.lock();
+        let next = jobs.waiting.pop_front();
+        if next.is_none() {
+            jobs.running -= 1;
+            self.is_done = true;
+        }
+        next
+    }
+}
+
+impl Drop for Runner {
+    fn drop(&mut self) {
+        // There was no thread for it, or it ended in the middle of a job.
+        if !self.is_done {
+            self.jobs.lock().running -= 1;
+        }
+    }
+}
+
+impl Executor for BlockingExecutor {
+    fn run(&self, job: Box<dyn FnOnce() + Send>) {
+        let mut jobs = self.jobs.lock();
+        // Where there is no thread for a runner, the next one does it.
+        jobs.waiting.push_back(job);
+        if jobs.running >= JOBS_PER_DIR {
+            return;
+        }
+        jobs.running += 1;
+        drop(jobs);
+        let mut runner = Runner { jobs: Arc::clone(&self.jobs), is_done: false };
+        self.runtime.spawn_blocking(move || {
+            while let Some(job) = runner.next() {
+                // A job that panics must not take those that wait with it.
+                if std::panic::catch_unwind(std::panic::AssertUnwindSafe(job)).is_err() {
+                    tracing::error!("a roll or flush panicked");
+                }
+            }
+        });
+    }
+
+    fn for_dir(&self) -> Option<Arc<dyn Executor>> {
+        Some(Arc::new(BlockingExecutor { runtime: self.runtime.clone(), jobs: Arc::default() }))
+    }
+}
+
+/// Hears of log directories that fail.
+#[derive(Debug, Default)]
+pub(crate) struct DirFailures {
+    broker: OnceLock<Weak<Broker>>,
+}
+
+impl DirFailures {
+    pub(crate) fn attach(&self, broker: &Arc<Broker>) {
+        let _ = self.broker.set(Arc::downgrade(broker));
+    }
+}
+
+impl DirFailureListener for DirFailures {
+    fn failed(&self, dir: &LogDir, error: &StorageError) {
+        tracing::error!(dir = %dir.path().display(), %error, "a log directory is offline");
+        let Some(broker) = self.broker.get().and_then(Weak::upgrade) else { return };
+        if dir.id() == broker.metadata_directory {
+            broker.fail("the directory of the metadata log is offline");
+        } else if broker.logs.dirs().iter().all(|dir| dir.check().is_err()) {
+            broker.fail("all log directories are offline");
+        }
+        // On the thread that met the error, which may hold locks of a log or the controller: only
+        // what takes none of these is done here, the rest in `directories`.
+        for topic in broker.topics().iter() {
+            for partition in topic.partitions() {
+                if partition.log.dir().id() == dir.id() {
+                    partition.go_offline();
+                    partition.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
+                }
+            }
+        }
+        if let Some(remote) = broker.controller.remote() {
+            remote.life.directories_lost(vec![dir.id()]);
+        }
+        broker.directories.wake();
+    }
+}
+
+/// Does `work` again and again, one after the other with all that has the same `turn`: first after
+/// `delay`, then after `interval` each time.
+fn every_after(
+    delay: i64,
+    broker: &Arc<Broker>,
+    turn: Arc<Turn>,
+    interval: impl Fn(&Broker) -> i64 + Send + 'static,
+    work: impl Fn(&Broker) + Send + Sync + 'static,
+) -> JoinHandle<()> {
+    let (served, work) = (Arc::clone(broker), Arc::new(work));
+    let mut ahead_ms = broker.clock.ahead_ms();
+    broker.spawn_until_stopped(async move {
+        let mut pause = delay;
+        loop {
+            let pause_ms = u64::try_from(pause).unwrap_or(1).max(1);
+            served.clock.sleep_since(ahead_ms, Duration::from_millis(pause_ms)).await;
+            let _turn = turn.lock().await;
+            // A test may move the clock while the work is done: that counts for the pause behind it.
+            ahead_ms = served.clock.ahead_ms();
+            let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
+            if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
+                tracing::error!("housekeeping panicked; it goes on with the next turn");
+            }
+            pause = interval(&served);
+        }
+    })
+}
+
+/// Held by what is done for a log directory: its disk may hang, and then one thread does, not one
+/// for each thing there is to do.
+type Turn = tokio::sync::Mutex<()>;
+
+/// What is done for each of some log directories, without any waiting for another one's disk.
+struct Dirs<'a> {
+    broker: &'a Arc<Broker>,
+    dirs: Vec<(Arc<LogDir>, Arc<Turn>)>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Dirs<'_> {
+    fn every_after(
+        &mut self,
+        delay: i64,
+        interval: impl Fn(&Broker) -> i64 + Copy + Send + 'static,
+        work: impl Fn(&Broker, DirLogs<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        for (dir, turn) in &self.dirs {
+            let dir = Arc::clone(dir);
+            let work = move |b: &Broker| work(b, b.logs.in_dir(&dir));
+            self.tasks.push(every_after(delay, self.broker, Arc::clone(turn), interval, work));
+        }
+    }
+
+    /// The same without a delay of its own.
+    fn every(
+        &mut self,
+        interval: impl Fn(&Broker) -> i64 + Copy + Send + 'static,
+        work: impl Fn(&Broker, DirLogs<'_>) + Copy + Send + Sync + 'static,
+    ) {
+        self.every_after(interval(self.broker), interval, work);
+    }
+}
+
+/// Checkpoints of the metadata are looked at this often.
+const METADATA_TIDY_MS: i64 = 60_000;
+
+/// Partitions that could not be opened are tried again after this.
+const OPEN_AGAIN: Duration = Duration::from_secs(1);
+
+/// Flushes are looked for at least this often, whatever the scheduler's interval says.
+const FLUSH_MS_MAX: i64 = 2_000;
+
+/// Opens what could not be opened for lack of descriptors or memory, for as long as it is polled.
+async fn open_again(broker: Arc<Broker>) {
+    loop {
+        broker.unopened_added.notified().await;
+        tokio::time::sleep(OPEN_AGAIN).await;
+        broker.open_missing();
+    }
+}
+
+/// Followers are looked at this often: half of `replica.lag.time.max.ms`.
+fn lag(broker: &Broker) -> i64 {
+    (broker.settings().config.replica_lag_time_max_ms() / 2).max(1)
+}
+
+fn check_lag(broker: &Broker) {
+    for topic in broker.topics().iter() {
+        topic.partitions().for_each(|partition| partition.check_lag());
+    }
+}
+
+fn report_late(broker: &Broker) {
+    broker.transactions.late.report(broker);
+}
+
+async fn keep_producer_ids(broker: Arc<Broker>) {
+    broker.producer_ids.keep(&broker).await;
+}
+
+async fn write_markers(broker: Arc<Broker>) {
+    broker.transactions.markers.run(&broker).await;
+}
+
+/// Starts everything that runs by the clock, until the broker stops.
+pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
+    // `log.initial.task.delay.ms`: a start has better things to do.
+    let delay = broker.settings().initial_task_delay_ms();
+    let mut tasks = vec![
+        broker.spawn_until_stopped(crate::replicas::replication::ask_for_isrs(Arc::clone(broker))),
+        broker
+            .spawn_until_stopped(crate::replicas::replication::take_over_stuck(Arc::clone(broker))),
+        every_after(lag(broker), broker, Arc::default(), lag, check_lag),
+        every_after(LATE_CHECK_MS, broker, Arc::default(), |_| LATE_CHECK_MS, report_late),
+        broker.spawn_until_stopped(open_again(Arc::clone(broker))),
+        broker.spawn_until_stopped(crate::replicas::openings::run(Arc::clone(broker))),
+        broker.spawn_until_stopped(broker.groups.log_rebalances()),
+        broker.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),
+        broker.spawn_until_stopped(write_markers(Arc::clone(broker))),
+    ];
+    for _ in 0..crate::replicas::moves::threads(&broker.settings().config, broker.logs.dirs()) {
+        tasks.push(broker.spawn_until_stopped(crate::replicas::moves::run(Arc::clone(broker))));
+    }
+    // An observer of other nodes' controllers looks after its log by itself.
+    if let Controller::Embedded(controller) = &broker.controller {
+        let interval = |b: &Broker| match b.settings().metadata_snapshot_interval_ms() {
+            0 => METADATA_TIDY_MS,
+            interval => interval.min(METADATA_TIDY_MS),
+        };
+        let controller = controller.clone();
+        let tidy = move |b: &Broker| controller.tidy(b);
+        tasks.push(every_after(interval(broker), broker, Arc::default(), interval, tidy));
+        tasks.push(
+            broker.spawn_until_stopped(crate::control::directories::report(Arc::clone(broker))),
+        );
+    }
+    let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
+    let mut all = Dirs { broker, dirs, tasks };
+    all.every_after(
+        delay,
+        |b| b.settings().retention_check_interval_ms(),
+        |b, dir| {
+            dir.clean_up(b.clock.wall_ms());
+        },
+    );
+    all.every_after(
+        delay,
+        |b| b.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
+        |b, dir| {
+            let now = b.clock.wall_ms();
+            dir.flush_due(now);
+            dir.delete_due(now);
+        },
+    );
+    all.every_after(
+        delay,
+        |b| i64::from(b.settings().flush_offset_checkpoint_interval_ms()),
+        |_, dir| dir.checkpoint_recovery_points(),
+    );
+    all.every_after(
+        delay,
+        |b| i64::from(b.settings().flush_start_offset_checkpoint_interval_ms()),
+        |_, dir| dir.checkpoint_log_starts(),
+    );
+    all.every(
+        |b| b.settings().high_watermark_checkpoint_interval_ms(),
+        |_, dir| {
+            dir.checkpoint_high_watermarks();
+            dir.close_idle_files();
+        },
+    );
+    all.every(
+        |b| i64::from(b.settings().producer_id_expiration_check_interval_ms()),
+        |b, dir| {
+            dir.expire_producers(b.clock.wall_ms());
+        },
+    );
+    all.tasks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
+
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    /// Otherwise a test would wait in vain for what it has moved the clock for.
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_clock_that_is_moved_while_work_is_done_has_it_done_again() {
+        const WEEK_MS: i64 = 7 * 86_400_000;
+        let clock = crate::TestClock::new();
+        let hooks = crate::Hooks { clock: Some(clock.clone()), ..crate::Hooks::default() };
+        let node = crate::testing::Node::start_with(&[], &[""], hooks).await;
+        let (begun, is_begun) = mpsc::channel();
+        let (go_on, may_go_on) = mpsc::channel();
+        let (begun, may_go_on) = (Mutex::new(begun), Mutex::new(may_go_on));
+        let work = move |_: &Broker| {
+            let _ = begun.lock().send(());
+            let _ = may_go_on.lock().recv_timeout(TIMEOUT);
+        };
+        let task = every_after(1, node.broker(), Arc::default(), |_| WEEK_MS, work);
+        for _ in 0..3 {
+            is_begun.recv_timeout(TIMEOUT).expect("work");
+            clock.advance(Duration::from_millis(WEEK_MS as u64));
+            go_on.send(()).unwrap();
+        }
+        is_begun.recv_timeout(TIMEOUT).expect("work");
+        go_on.send(()).unwrap();
+        node.shut_down().await;
+        task.await.unwrap();
+        assert!(is_begun.try_recv().is_err(), "a week has not passed since");
+    }
+
+    /// However many jobs panic, those behind them run, and as many at a time as before.
+    #[tokio::test]
+    async fn jobs_that_panic_take_no_place_with_them() {
+        let executor = BlockingExecutor::new();
+        for _ in 0..2 * JOBS_PER_DIR {
+            executor.run(Box::new(|| panic!("as the test wants it")));
+        }
+        let (done, is_done) = mpsc::channel();
+        let together = Arc::new(std::sync::Barrier::new(JOBS_PER_DIR));
+        for _ in 0..JOBS_PER_DIR {
+            let (done, together) = (done.clone(), Arc::clone(&together));
+            executor.run(Box::new(move || {
+                // Each waits for the others.
+                together.wait();
+                let _ = done.send(());
+            }));
+        }
+        for _ in 0..JOBS_PER_DIR {
+            is_done.recv_timeout(TIMEOUT).expect("a job that is run");
+        }
+    }
+
+    /// A runner that never gets its thread gives its place back, and leaves its job to the next one.
+    #[test]
+    fn a_runner_without_a_thread_loses_nothing() {
+        let runtime = || tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let (gone, there) = (runtime(), runtime());
+        let jobs: Arc<Mutex<Jobs>> = Arc::default();
+        let executor =
+            |runtime: &Handle| BlockingExecutor { runtime: runtime.clone(), jobs: jobs.clone() };
+        let (lost, works) = (executor(gone.handle()), executor(there.handle()));
+        gone.shutdown_background();
+        let count = Arc::new(AtomicUsize::new(0));
+        let (done, is_done) = mpsc::channel();
+        let job = || {
+            let (count, done) = (Arc::clone(&count), done.clone());
+            Box::new(move || {
+                count.fetch_add(1, Ordering::SeqCst);
+                let _ = done.send(());
+            })
+        };
+        for _ in 0..JOBS_PER_DIR {
+            lost.run(job());
+        }
+        let left = jobs.lock().waiting.len();
+        assert_eq!((jobs.lock().running, left), (0, JOBS_PER_DIR));
+        works.run(job());
+        for _ in 0..=JOBS_PER_DIR {
+            is_done.recv_timeout(TIMEOUT).expect("a job that is run");
+        }
+        assert_eq!(count.load(Ordering::SeqCst), JOBS_PER_DIR + 1);
+    }
+}

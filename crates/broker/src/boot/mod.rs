@@ -1,0 +1,8 @@
+//! Starting and stopping a broker, and looking into its directories before a start.
+
+mod descriptors;
+pub(crate) mod housekeeping;
+pub mod inspect;
+mod metadata_place;
+mod spare_worker;
+pub(crate) mod start;

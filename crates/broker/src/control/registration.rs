@@ -1,0 +1,214 @@
+//! How this broker becomes part of its own cluster: registered, then unfenced; and how it leaves.
+//! The same requests that a joining broker sends to controllers elsewhere go to the decisions here.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use thalweg_log::{LogDir, LogManager};
+use thalweg_metadata::config::BrokerConfig;
+use thalweg_metadata::controller::ControllerRequest;
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::Uuid;
+use thalweg_wire::messages::broker_registration_request::{Feature, Listener};
+use thalweg_wire::messages::metadata_record::MetadataRecord;
+use thalweg_wire::messages::{
+    BrokerHeartbeatRequest, BrokerRegistrationRequest, ControllerRegistrationRequest,
+    controller_registration_request,
+};
+
+use crate::broker::Broker;
+use crate::control::directories;
+use crate::control::kraft::EmbeddedController;
+
+/// Security protocol PLAINTEXT.
+const PLAINTEXT: i16 = 0;
+
+/// What the broker says of itself.
+#[derive(Debug)]
+pub(crate) struct Joining {
+    pub(crate) node_id: i32,
+    pub(crate) incarnation: Uuid,
+    /// Name, host and port of each listener.
+    pub(crate) endpoints: Vec<(String, String, u16)>,
+    pub(crate) rack: Option<String>,
+    pub(crate) directories: Vec<Uuid>,
+    pub(crate) previous_broker_epoch: i64,
+    pub(crate) cluster_id: String,
+}
+
+impl Joining {
+    /// The registration of this broker.
+    pub(crate) fn registration(&self) -> BrokerRegistrationRequest {
+        BrokerRegistrationRequest {
+            broker_id: self.node_id,
+            cluster_id: self.cluster_id.clone(),
+            incarnation_id: self.incarnation,
+            listeners: self
+                .endpoints
+                .iter()
+                .map(|(name, host, port)| Listener {
+                    name: name.clone(),
+                    host: host.clone(),
+                    port: *port,
+                    security_protocol: PLAINTEXT,
+                    ..Default::default()
+                })
+                .collect(),
+            features: thalweg_metadata::features::SUPPORTED
+                .iter()
+                .map(|range| Feature {
+                    name: range.name.to_owned(),
+                    min_supported_version: range.min,
+                    max_supported_version: range.max,
+                    ..Default::default()
+                })
+                .collect(),
+            rack: self.rack.clone(),
+            is_migrating_zk_broker: false,
+            log_dirs: self.directories.clone(),
+            previous_broker_epoch: self.previous_broker_epoch,
+            ..Default::default()
+        }
+    }
+}
+
+/// Registers the embedded controller, at its listener, and the broker; says where partitions lie, and unfences
+/// the broker.
+pub(crate) fn join(
+    broker: &Arc<Broker>,
+    controller: &EmbeddedController,
+    joining: &Joining,
+    (name, host, port): (String, String, u16),
+) -> Result<(), String> {
+    let features = || thalweg_metadata::features::SUPPORTED.iter();
+    let request = ControllerRegistrationRequest {
+        controller_id: joining.node_id,
+        incarnation_id: joining.incarnation,
+        listeners: vec![controller_registration_request::Listener {
+            name,
+            host,
+            port,
+            security_protocol: PLAINTEXT,
+            ..Default::default()
+        }],
+        features: features()
+            .map(|range| controller_registration_request::Feature {
+                name: range.name.to_owned(),
+                min_supported_version: range.min,
+                max_supported_version: range.max,
+                ..Default::default()
+            })
+            .collect(),
+        ..Default::default()
+    };
+    let answer = send(broker, controller, &request)?;
+    // Levels before 3.7 know no controllers' registrations.
+    if answer.error_code.is_err()
+        && answer.error_code != thalweg_wire::ErrorCode::UNSUPPORTED_VERSION
+    {
+        return Err(format!("the controller was not registered: {}", answer.error_code));
+    }
+
+    let request = joining.registration();
+    let answer = send(broker, controller, &request)?;
+    if answer.error_code.is_err() {
+        return Err(format!("the broker was not registered: {}", answer.error_code));
+    }
+
+    directories::report_before_unfencing(broker, controller);
+    let answer = send(broker, controller, &heartbeat(broker))?;
+    if answer.error_code.is_err() || answer.is_fenced {
+        return Err(format!("the broker stays fenced: {}", answer.error_code));
+    }
+    Ok(())
+}
+
+/// Has the controller decide while this thread waits; the error is for the log.
+fn send<R: ControllerRequest>(
+    broker: &Arc<Broker>,
+    controller: &EmbeddedController,
+    request: &R,
+) -> Result<R::Response, String> {
+    controller.send_blocking(broker, request).map_err(|error| error.to_string())
+}
+
+/// What a broker that serves says of itself now.
+fn heartbeat(broker: &Broker) -> BrokerHeartbeatRequest {
+    BrokerHeartbeatRequest {
+        broker_id: broker.node_id,
+        broker_epoch: broker.epoch(),
+        current_metadata_offset: broker.image().provenance.offset,
+        want_fence: false,
+        want_shut_down: false,
+        offline_log_dirs: offline(&broker.logs),
+        cordoned_log_dirs: Some(cordoned(&broker.logs, &broker.settings().config)),
+        ..Default::default()
+    }
+}
+
+/// Ids of the directories in `cordoned.log.dirs`, which get no new partitions (KIP-1066).
+pub(crate) fn cordoned(logs: &LogManager, config: &BrokerConfig) -> Vec<Uuid> {
+    let named = config.cordoned_log_dirs();
+    let is_named = |dir: &LogDir| named.iter().any(|name| Path::new(name) == dir.path());
+    logs.dirs().iter().filter(|dir| is_named(dir)).map(|dir| dir.id()).collect()
+}
+
+/// Ids of the directories that are offline, as far as they were ever read.
+fn offline(logs: &LogManager) -> Vec<Uuid> {
+    let failed = logs.dirs().iter().filter(|dir| dir.check().is_err());
+    failed.map(|dir| dir.id()).filter(|id| !id.is_zero()).collect()
+}
+
+/// Tells the controller which directories are cordoned and which are offline, if that is news:
+/// nobody leads what is in an offline one, and it is no longer in the registration.
+pub(crate) async fn report_directories(broker: &Arc<Broker>) {
+    if let Some(remote) = broker.controller.remote() {
+        remote.life.directories_lost(offline(&broker.logs));
+        let image = broker.image();
+        let config = &broker.settings().config;
+        remote.life.set_cordoned(crate::control::membership::cordoned(
+            &broker.logs,
+            config,
+            &image,
+        ));
+        return;
+    }
+    if broker.image().cluster.broker(broker.node_id).is_none_or(|node| node.fenced) {
+        // Before it joined: the heartbeat that unfences it says the same.
+        return;
+    }
+    let _heartbeat = broker.heartbeat.lock().await;
+    match broker.controller.send(broker, heartbeat(broker)).await {
+        Ok(answer) if answer.error_code.is_ok() => {}
+        Ok(answer) => {
+            tracing::error!(error = %answer.error_code,
+                "the state of the log directories was not taken note of");
+        }
+        Err(error) => {
+            tracing::error!(%error, "the state of the log directories is not reported");
+        }
+    }
+}
+
+/// [`report_directories`] for cordoned ones. Not waited for: the
+/// controller is busy with the change that this follows from.
+pub(crate) fn report_cordoned(broker: &Arc<Broker>) {
+    let broker = Arc::clone(broker);
+    tokio::spawn(async move { report_directories(&broker).await });
+}
+
+/// What the broker's going means: nobody leads its partitions until it is back.
+pub(crate) fn leave(image: &MetadataImage, node_id: i32) -> Vec<MetadataRecord> {
+    let Some(broker) = image.cluster.broker(node_id).filter(|broker| !broker.fenced) else {
+        return Vec::new();
+    };
+    // Fenced only: taking leadership away and giving it back would cost every client a new leader
+    // epoch at each restart of the only broker there is.
+    let record = thalweg_wire::messages::BrokerRegistrationChangeRecord {
+        broker_id: node_id,
+        broker_epoch: broker.epoch,
+        fenced: 1,
+        ..Default::default()
+    };
+    vec![record.into()]
+}

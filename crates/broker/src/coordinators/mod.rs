@@ -1,9 +1,0 @@
-//! The shell around coordinator state machines: one runner per partition of an internal topic that
-//! this broker leads, fed from and appending to that partition's log.
-
-pub(crate) mod groups;
-mod rebalance_log;
-pub(crate) mod runtime;
-pub(crate) mod transactions;
-
-pub(crate) use runtime::compressed_len;

@@ -1,0 +1,239 @@
+//! Working on the moves: so many tasks, each a step of one partition after the other.
+
+use std::ops::Bound;
+use std::sync::Arc;
+use std::time::Duration;
+
+use thalweg_log::{CopyStep, Log, MoveError};
+
+use super::plan::{Next, Now};
+use super::throttle::step_bytes;
+use super::{Key, Move, Moves, assigned};
+use crate::broker::Broker;
+use crate::replicas::partition::Partition;
+
+/// What lacked a descriptor or memory is tried again after this.
+const RETRY_MS: u64 = 1_000;
+
+/// A step that came to nothing is tried again after this: the log is being cut, or compacted.
+const NOTHING_MS: u64 = 50;
+
+/// Without anything to do it is looked again after this, whatever nobody told.
+const LOOK_AGAIN_MS: u64 = 10_000;
+
+/// A step of one move.
+struct Step {
+    key: Key,
+    partition: Arc<Partition>,
+    future: Arc<Log>,
+    next: Next,
+    max_bytes: u32,
+}
+
+/// What there is to do.
+enum Work {
+    Step(Step),
+    WaitMs(u64),
+}
+
+/// What a step has come to.
+enum Done {
+    Copied(CopyStep),
+    Moved(bool),
+}
+
+/// Moves partitions for as long as it is polled, one of [`super::threads`].
+pub(crate) async fn run(broker: Arc<Broker>) {
+    let mut buffer = Vec::new();
+    loop {
+        let mut published = std::pin::pin!(broker.shared.published.notified());
+        let mut changed = std::pin::pin!(broker.moves.changed.notified());
+        // Before it is looked, so that nothing is missed.
+        published.as_mut().enable();
+        changed.as_mut().enable();
+        match broker.moves.take(&broker) {
+            Work::Step(step) => buffer = go(&broker, step, buffer).await,
+            Work::WaitMs(wait) => {
+                // Memory is for who works.
+                buffer = Vec::new();
+                let wait = Duration::from_millis(wait.min(LOOK_AGAIN_MS));
+                tokio::select! {
+                    () = published => {}
+                    () = changed => {}
+                    () = tokio::time::sleep(wait) => {}
+                }
+            }
+        }
+    }
+}
+
+impl Moves {
+    /// The next step: of the partition that comes after the one that had the last.
+    fn take(&self, broker: &Broker) -> Work {
+        let now_ms = broker.clock.monotonic_ms();
+        let rate = broker.settings().config.alter_log_dirs_bytes_per_second();
+        let throttled = self.throttle.lock().wait_ms(rate, now_ms);
+        let mut wait = u64::MAX;
+        let mut table = self.moves.lock();
+        let last = table.last;
+        let after = match last {
+            Some(last) => (Bound::Excluded(last), Bound::Unbounded),
+            None => (Bound::Unbounded, Bound::Unbounded),
+        };
+        let rest = table.by_partition.range(after).map(|(key, _)| *key);
+        let first = table.by_partition.keys().copied().take_while(|key| Some(*key) <= last);
+        let order: Vec<Key> = rest.chain(first).collect();
+        for key in order {
+            let Some(it) = table.by_partition.get_mut(&key) else { continue };
+            if it.is_busy || it.has_failed {
+                continue;
+            }
+            if it.retry_ms > now_ms {
+                wait = wait.min(it.retry_ms - now_ms);
+                continue;
+            }
+            let next = it.next(broker, key, now_ms);
+            match next {
+                Next::WaitUntil(until) => wait = wait.min(until.saturating_sub(now_ms)),
+                Next::Tell => {
+                    it.told_ms = Some(now_ms);
+                    broker.directories.assign(key.0, vec![(key.1, it.future.dir().id())]);
+                }
+                Next::Copy | Next::Switch => {
+                    if let Some(throttled) = throttled {
+                        wait = wait.min(throttled);
+                        continue;
+                    }
+                    it.is_busy = true;
+                    let step = Step {
+                        key,
+                        partition: Arc::clone(&it.partition),
+                        future: Arc::clone(&it.future),
+                        next,
+                        max_bytes: step_bytes(rate),
+                    };
+                    table.last = Some(key);
+                    return Work::Step(step);
+                }
+            }
+        }
+        Work::WaitMs(wait.max(1))
+    }
+}
+
+impl Move {
+    fn next(&self, broker: &Broker, key: Key, now_ms: u64) -> Next {
+        let (is_caught_up, told_ms) = (self.is_caught_up, self.told_ms);
+        let assigned = assigned(broker, key);
+        Now { is_caught_up, to: self.future.dir().id(), assigned, told_ms, now_ms }.next()
+    }
+}
+
+async fn go(broker: &Arc<Broker>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
+    let Step { key, partition, future, next, max_bytes } = step;
+    let (logs, moved) = (Arc::clone(broker), Arc::clone(&partition));
+    let to = Arc::clone(&future);
+    let pool = broker.disk_moves.of(future.dir());
+    let ran = pool.run(move || {
+        let now_ms = logs.clock.wall_ms();
+        let log = &moved.log;
+        let done = match next {
+            Next::Switch => logs
+                .logs
+                .replace_with_future(log, &to, &mut buffer, max_bytes, now_ms)
+                .map(Done::Moved),
+            _ => {
+                logs.logs.copy_to_future(log, &to, &mut buffer, max_bytes, now_ms).map(Done::Copied)
+            }
+        };
+        (done, buffer)
+    });
+    let Ok((done, buffer)) = ran.await else {
+        if !broker.is_stopping() {
+            broker.moves.fail(broker, key, &future, "the step panicked");
+        }
+        return Vec::new();
+    };
+    match done {
+        Ok(Done::Copied(copied)) => {
+            broker.moves.throttle.lock().moved(copied.bytes);
+            let is_nothing = copied.bytes == 0 && !copied.is_caught_up;
+            let now_ms = broker.clock.monotonic_ms();
+            broker.moves.with(key, &future, |it| {
+                it.is_caught_up = copied.is_caught_up;
+                if is_nothing {
+                    it.retry_ms = now_ms + NOTHING_MS;
+                }
+            });
+        }
+        // What was appended since is too much to go with the switch, or a pass of the cleaner is not at its end.
+        Ok(Done::Moved(false)) => {
+            let now_ms = broker.clock.monotonic_ms();
+            broker.moves.with(key, &future, |it| {
+                (it.is_caught_up, it.retry_ms) = (false, now_ms + NOTHING_MS);
+            });
+        }
+        Ok(Done::Moved(true)) => {
+            broker.moves.end(key, &future);
+            partition.has_moved();
+        }
+        // It was deleted, given up, or the broker stops.
+        Err(MoveError::Closed) => broker.moves.end(key, &future),
+        Err(error) if error.is_retriable() => {
+            tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
+                "a move waits");
+            let retry_ms = broker.clock.monotonic_ms() + RETRY_MS;
+            broker.moves.with(key, &future, |it| it.retry_ms = retry_ms);
+        }
+        Err(error) => {
+            let is_offline = |log: &Log| log.dir().check().is_err();
+            if is_offline(&future) || is_offline(&partition.log) {
+                // Whoever reports the directory gives the move up.
+                broker.moves.with(key, &future, |it| it.has_failed = true);
+                broker.directories.wake();
+            } else {
+                broker.moves.fail(broker, key, &future, &error.to_string());
+            }
+        }
+    }
+    buffer
+}
+
+impl Moves {
+    /// A step is over.
+    fn with(&self, key: Key, future: &Arc<Log>, change: impl FnOnce(&mut Move)) {
+        let mut table = self.moves.lock();
+        let of_key = table.by_partition.get_mut(&key);
+        if let Some(it) = of_key.filter(|it| Arc::ptr_eq(&it.future, future)) {
+            it.is_busy = false;
+            change(it);
+        }
+        drop(table);
+        // Others may have found nothing because this one had it.
+        self.changed.notify_waiters();
+    }
+
+    fn end(&self, key: Key, future: &Arc<Log>) {
+        let mut table = self.moves.lock();
+        if table.by_partition.get(&key).is_some_and(|it| Arc::ptr_eq(&it.future, future)) {
+            table.by_partition.remove(&key);
+        }
+    }
+
+    /// A move is not gone on with: the partition stays where it is.
+    fn fail(&self, broker: &Broker, key: Key, future: &Arc<Log>, reason: &str) {
+        let mut told = None;
+        self.with(key, future, |it| {
+            it.has_failed = true;
+            broker.logs.suspend_move(&it.partition.log);
+            if it.told_ms.take().is_some() {
+                told = Some(it.partition.log.dir().id());
+            }
+            tracing::error!(topic = %it.partition.topic, partition = it.partition.index, reason,
+                to = %future.dir().path().display(), "the partition does not move");
+        });
+        if let Some(dir) = told {
+            broker.directories.assign(key.0, vec![(key.1, dir)]);
+        }
+    }
+}

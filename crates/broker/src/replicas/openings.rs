@@ -1,0 +1,252 @@
+//! Partitions whose logs are opened after the image that names them has taken effect.
+//!
+//! Making thousands of directories takes seconds. An image that names many new partitions takes effect without their
+//! logs, and a task opens them ([`Broker::open_waiting`]); the next image waits for none of that. Until a partition's log
+//! is open its requests are answered with NOT_LEADER_OR_FOLLOWER, as by a broker that has not seen the image yet. The
+//! request that made the partitions is answered when they are open ([`Openings::wait`]).
+//!
+//! *Invariants*: a log is opened without [`Broker::publishing`], and enters the topic table under it, with what the image
+//! says then. A partition that the metadata takes away waits no more, and once [`Openings::cancel`] has returned no log of
+//! it is made: what was made before is deleted with the others.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use thalweg_log::{CreateError, CreateRequest, Log};
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::Uuid;
+use tokio::sync::Notify;
+
+use crate::broker::Broker;
+use crate::node::internal_topics::InternalTopic;
+use crate::replicas::topics::TopicTable;
+
+/// Partitions that an image opens while it takes effect; more are left to the task.
+pub(crate) const AT_ONCE_MAX: usize = 8;
+/// Logs that are opened before the topic table is replaced.
+const STEP: usize = 64;
+
+/// Partitions of topics, each with whether it has never been on this node: such a one is made, others have to be found.
+pub(crate) type Indexes = BTreeMap<Uuid, BTreeMap<i32, bool>>;
+
+/// What opening a log came to.
+type Opened = Result<Arc<Log>, CreateError>;
+
+/// Whether it failed for lack of descriptors or memory.
+fn is_retriable(opened: &Opened) -> bool {
+    matches!(opened, Err(CreateError::Storage(failure)) if failure.is_retriable)
+}
+
+/// The partitions that wait for their logs.
+#[derive(Debug, Default)]
+pub(crate) struct Openings {
+    waiting: Mutex<Indexes>,
+    /// Held while a log is opened.
+    opening: Mutex<()>,
+    added: Notify,
+    /// Some do not wait any more.
+    changed: Notify,
+}
+
+impl Openings {
+    pub(crate) fn note(&self, topic: Uuid, index: i32, is_new: bool) {
+        self.waiting.lock().entry(topic).or_default().insert(index, is_new);
+        self.added.notify_one();
+    }
+
+    pub(crate) fn is_waiting(&self, topic: Uuid, index: i32) -> bool {
+        self.waiting.lock().get(&topic).is_some_and(|indexes| indexes.contains_key(&index))
+    }
+
+    /// These partitions are not here any more. Returns when no log of theirs is being made.
+    pub(crate) fn cancel(&self, partitions: impl IntoIterator<Item = (Uuid, i32)>) {
+        if self.remove(partitions) {
+            drop(self.opening.lock());
+        }
+    }
+
+    /// Waits until no partition of these topics waits.
+    pub(crate) async fn wait(&self, topics: &BTreeSet<Uuid>) {
+        loop {
+            let mut changed = std::pin::pin!(self.changed.notified());
+            changed.as_mut().enable();
+            if !topics.iter().any(|topic| self.waiting.lock().contains_key(topic)) {
+                return;
+            }
+            changed.await;
+        }
+    }
+
+    /// Returns when no log is being made; the broker stops, so that none is made after it.
+    pub(crate) fn stop(&self) {
+        drop(self.opening.lock());
+    }
+
+    /// Some that wait.
+    fn next(&self) -> Indexes {
+        let waiting = self.waiting.lock();
+        // Of each topic some: a small one does not wait for a large one.
+        let share = (STEP / waiting.len().max(1)).max(1);
+        let mut next = Indexes::new();
+        for (topic, indexes) in waiting.iter().take(STEP) {
+            let some = indexes.iter().take(share).map(|(index, is_new)| (*index, *is_new));
+            next.insert(*topic, some.collect());
+        }
+        next
+    }
+
+    /// Whether any of them waited.
+    fn remove(&self, partitions: impl IntoIterator<Item = (Uuid, i32)>) -> bool {
+        let mut waiting = self.waiting.lock();
+        let mut has_removed = false;
+        for (topic, index) in partitions {
+            let Some(indexes) = waiting.get_mut(&topic) else { continue };
+            has_removed |= indexes.remove(&index).is_some();
+            if indexes.is_empty() {
+                waiting.remove(&topic);
+            }
+        }
+        drop(waiting);
+        self.changed.notify_waiters();
+        has_removed
+    }
+}
+
+impl Broker {
+    /// Opens a partition's log, or makes it. One that lacks descriptors or memory waits again after a while.
+    pub(crate) fn open_log(&self, request: &CreateRequest<'_>) -> Opened {
+        let opened = self.logs.create(request, self.clock.wall_ms());
+        if is_retriable(&opened) {
+            self.open_later(request.topic_id, request.partition, request.is_new);
+        }
+        opened
+    }
+
+    fn open_later(&self, topic: Uuid, index: i32, is_new: bool) {
+        self.unopened.lock().entry(topic).or_default().insert(index, is_new);
+        self.unopened_added.notify_one();
+    }
+
+    /// Opens the logs of some partitions that wait for them; says whether there were any. On a thread that may wait.
+    pub(crate) fn open_waiting(self: &Arc<Self>) -> bool {
+        let (due, image) = {
+            // The image that names them is in force.
+            let _publishing = self.publishing.lock();
+            (self.openings.next(), self.shared.image.load_full())
+        };
+        if due.is_empty() {
+            return false;
+        }
+        let mut opened = BTreeMap::new();
+        for (id, indexes) in &due {
+            let Some(topic) = image.topics.by_id(*id) else {
+                self.openings.remove(indexes.keys().map(|index| (*id, *index)));
+                continue;
+            };
+            for (&index, &is_new) in indexes {
+                let partition = topic.partitions.get(&index);
+                let Some(partition) = partition.filter(|it| it.replicas.contains(&self.node_id))
+                else {
+                    self.openings.remove([(*id, index)]);
+                    continue;
+                };
+                let dir = partition.directory(self.node_id);
+                let request = CreateRequest {
+                    dir: dir.filter(|id| !id.is_reserved()),
+                    is_new,
+                    ..CreateRequest::new(&topic.name, index, *id)
+                };
+                let _opening = self.openings.opening.lock();
+                if self.is_stopping() {
+                    return false;
+                }
+                if self.openings.is_waiting(*id, index) {
+                    let log = self.logs.create(&request, self.clock.wall_ms());
+                    opened.insert((*id, index), log);
+                }
+            }
+        }
+        self.serve_opened(&due, opened);
+        true
+    }
+
+    /// Serves partitions whose logs were opened, as the image of now says.
+    fn serve_opened(self: &Arc<Self>, due: &Indexes, mut opened: BTreeMap<(Uuid, i32), Opened>) {
+        let _publishing = self.publishing.lock();
+        let image = self.shared.image.load_full();
+        // One that was taken away meanwhile was deleted. If it is here again, it waits for another log.
+        opened.retain(|(id, index), opened| {
+            self.openings.is_waiting(*id, *index)
+                && opened.as_ref().map_or(true, |log| {
+                    let current = self.logs.get(log.topic(), *index);
+                    current.is_some_and(|current| Arc::ptr_eq(&current, log))
+                })
+        });
+        let done: Vec<(Uuid, i32)> = opened.keys().copied().collect();
+        let is_new = |(id, index): &(Uuid, i32)| due.get(id)?.get(index).copied();
+        let failed = opened.iter().filter(|(_, opened)| is_retriable(opened));
+        let failed: Vec<_> = failed.filter_map(|(at, _)| Some((*at, is_new(at)?))).collect();
+        let mut table = TopicTable::clone(&self.topics.load());
+        for id in due.keys() {
+            let Some(topic) = image.topics.by_id(*id) else { continue };
+            let open = |request: &CreateRequest<'_>| opened.remove(&(*id, request.partition));
+            table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
+        }
+        self.topics.store(Arc::new(table));
+        self.begin_opened(&image, due);
+        self.openings.remove(done);
+        // Now, because they waited here until now: noted again before, they would be taken out with the others.
+        for ((id, index), is_new) in failed {
+            self.open_later(id, index, is_new);
+        }
+    }
+
+    /// Begins what a broker does with partitions: to lead, to follow, to coordinate.
+    fn begin_opened(self: &Arc<Self>, image: &Arc<MetadataImage>, due: &Indexes) {
+        let table = self.topics();
+        let (mut led, mut moved, mut is_internal) = (Vec::new(), BTreeSet::new(), false);
+        for (id, indexes) in due {
+            let Some(topic) = table.by_id(*id) else { continue };
+            is_internal |= InternalTopic::named(&topic.name).is_some();
+            for (&index, &is_new) in indexes {
+                let Some(partition) = topic.partition(index) else { continue };
+                if partition.leader().is_local {
+                    led.push((*id, index));
+                    moved.extend((!is_new).then_some(*id));
+                }
+                self.fetchers.update(*id, partition);
+                self.moves.found(self, *id, partition);
+            }
+        }
+        drop(table);
+        self.tell_fetches(image, &led, moved);
+        self.fetchers.begin(self);
+        if is_internal {
+            self.begin_coordinators();
+        }
+    }
+}
+
+/// Opens what waits, for as long as it is polled.
+pub(crate) async fn run(broker: Arc<Broker>) {
+    loop {
+        broker.openings.added.notified().await;
+        loop {
+            let opening = Arc::clone(&broker);
+            match tokio::task::spawn_blocking(move || opening.open_waiting()).await {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(error) => {
+                    tracing::error!(%error, "opening partitions panicked");
+                    broker.metrics.panics.add(1);
+                    broker.fail("opening partitions panicked; see the message above");
+                    return;
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

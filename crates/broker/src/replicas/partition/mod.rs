@@ -1,0 +1,889 @@
+//! A partition this broker has: its log, its leadership, and who waits for it. `append` is what is
+//! written to it, `verify` what is asked before that, `read` what is read of it, `piece` the bytes that are found, `delayed_produce` who waits until records
+//! are committed.
+//!
+//! Who is in sync, and so how far records are committed, `thalweg_replication` knows. Where this broker has the
+//! only replica, which is asked without a lock, a record is committed when it is written.
+
+mod append;
+mod delayed_produce;
+mod piece;
+mod read;
+mod verify;
+
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use thalweg_log::{DecidedListener, Log};
+use thalweg_metadata::image::{MetadataImage, Partition as Assignment};
+use thalweg_replication::{
+    Acknowledged, AlterPartition, Altered, Applied, Context, Fetched, Offsets, Outcome, Replica,
+    Settings,
+};
+use thalweg_wire::ErrorCode;
+use tokio::sync::Notify;
+
+pub(crate) use append::{
+    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, OwnAppend,
+    SubmittedOwn, Wakes,
+};
+pub(crate) use delayed_produce::{DelayedProduce, Uncommitted};
+pub(crate) use piece::Piece;
+pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
+pub(crate) use verify::Transactional;
+
+use crate::node::clock::Clock;
+use crate::replicas::replication::{IsrChanges, ShortPolls, Throttles};
+use crate::replicas::topics::TopicSettings;
+use crate::replicas::wait::WakeList;
+use delayed_produce::DelayedProduceList;
+
+/// So long after a leadership producers are expected that have not heard of its end.
+const WAS_LEADER_MS: u64 = 1_000;
+
+/// What the partitions of a broker go by.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) node_id: i32,
+    pub(crate) clock: Clock,
+    /// The image in force.
+    pub(crate) image: ArcSwap<MetadataImage>,
+    /// `replica.lag.time.max.ms`
+    pub(crate) lag_time_max_ms: u64,
+    /// What the controller is to be asked for.
+    pub(crate) isr_changes: IsrChanges,
+    /// Replicas whose fetches do not wait for long.
+    pub(crate) short_polls: ShortPolls,
+    /// How fast replicas that are not in sync may catch up.
+    pub(crate) throttles: Throttles,
+    /// A new image is in force.
+    pub(crate) published: Notify,
+}
+
+/// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
+/// answers wait for that.
+pub(crate) trait HighWatermarkListener: Send + Sync {
+    /// The high watermark has risen.
+    fn high_watermark_raised(&self);
+}
+
+/// A partition with a replica on this broker.
+pub(crate) struct Partition {
+    pub(crate) topic: Arc<str>,
+    pub(crate) index: i32,
+    pub(crate) log: Arc<Log>,
+    /// Fetches that wait for data.
+    pub(crate) delayed_fetches: WakeList,
+    /// Who waits until records are committed. Made when somebody does, which in most partitions nobody ever does.
+    waiting: OnceLock<Box<Waiting>>,
+    /// What this broker is to the partition.
+    replica: Mutex<Replica>,
+    /// Epoch while this broker leads, -1 while it does not: read on every request.
+    led_epoch: AtomicI32,
+    /// This broker leads, and there is no other replica: read on every append.
+    is_alone: AtomicBool,
+    /// Epoch since which this broker leads without a break: what it has appended since is still there.
+    led_since: AtomicI32,
+    /// This broker follows and is in the ISR: it may be elected.
+    is_in_sync_follower: AtomicBool,
+    /// When this broker led last, on the monotonic clock; 0 if it never did.
+    led_until_ms: AtomicU64,
+    shared: Arc<Shared>,
+    settings: Arc<ArcSwap<TopicSettings>>,
+}
+
+/// Who waits until records are committed, or until other replicas can have them.
+#[derive(Default)]
+struct Waiting {
+    delayed: DelayedProduceList,
+    /// Fetches of other replicas, which wait for what is appended.
+    replicas: WakeList,
+    /// A replica has said where its log starts.
+    starts_told: Notify,
+    listener: Mutex<Option<Weak<dyn HighWatermarkListener>>>,
+}
+
+impl std::fmt::Debug for Partition {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Partition")
+            .field("topic", &self.topic)
+            .field("index", &self.index)
+            .field("led_epoch", &self.led_epoch)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a partition that is led here lacks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Lacks {
+    /// A replica is not in sync.
+    pub(crate) replicas: bool,
+    /// Fewer are in sync than `min.insync.replicas` asks for.
+    pub(crate) min_isr: bool,
+}
+
+/// Who leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leader {
+    pub(crate) id: i32,
+    pub(crate) epoch: i32,
+    pub(crate) is_local: bool,
+}
+
+impl Partition {
+    pub(crate) fn new(
+        topic: Arc<str>,
+        index: i32,
+        log: Arc<Log>,
+        shared: Arc<Shared>,
+        settings: Arc<ArcSwap<TopicSettings>>,
+    ) -> Partition {
+        Partition {
+            topic,
+            index,
+            log,
+            delayed_fetches: WakeList::default(),
+            waiting: OnceLock::new(),
+            replica: Mutex::new(Replica::new(shared.node_id)),
+            led_epoch: AtomicI32::new(-1),
+            is_alone: AtomicBool::new(false),
+            led_since: AtomicI32::new(-1),
+            is_in_sync_follower: AtomicBool::new(false),
+            led_until_ms: AtomicU64::new(0),
+            shared,
+            settings,
+        }
+    }
+
+    /// Who leads, as the metadata says.
+    pub(crate) fn leader(&self) -> Leader {
+        let replica = self.replica.lock();
+        Leader {
+            id: replica.leader(),
+            epoch: replica.leader_epoch(),
+            is_local: replica.is_leader(),
+        }
+    }
+
+    /// What is so now, for the replica's state machine.
+    fn with_context<T>(&self, image: &MetadataImage, act: impl FnOnce(&Context<'_>) -> T) -> T {
+        let offsets = self.log.offsets();
+        let own = image.cluster.brokers.get(&self.shared.node_id);
+        act(&Context {
+            ms: self.shared.clock.monotonic_ms(),
+            log: Offsets {
+                log_start: offsets.log_start_offset,
+                high_watermark: offsets.high_watermark,
+                log_end: offsets.log_end_offset,
+            },
+            settings: self.replication_settings(),
+            broker_epoch: own.map_or(-1, |broker| broker.epoch),
+            brokers: image,
+        })
+    }
+
+    fn replication_settings(&self) -> Settings {
+        let min = self.settings.load().min_insync_replicas;
+        Settings {
+            lag_time_max_ms: self.shared.lag_time_max_ms,
+            min_insync_replicas: usize::try_from(min).unwrap_or(1).max(1),
+        }
+    }
+
+    /// What the metadata says of the partition: who leads, who is in sync. One caller at a time.
+    pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) {
+        let before = self.leader();
+        let leads = assignment.leader == self.shared.node_id;
+        let is_new = assignment.leader_epoch > before.epoch
+            || assignment.leader_epoch == before.epoch && !before.is_local;
+        // First, so that nothing is appended in an older epoch behind where the new one begins.
+        if leads && is_new {
+            self.log.make_leader(assignment.leader_epoch);
+        }
+        let (applied, is_alone) = {
+            let mut replica = self.replica.lock();
+            let applied = self.with_context(image, |now| replica.apply(assignment, now));
+            (applied, replica.is_alone())
+        };
+        match applied {
+            Applied::Stale => return,
+            Applied::Follows { is_new_epoch } => {
+                if before.is_local {
+                    self.led_until_ms
+                        .store(self.shared.clock.monotonic_ms().max(1), Ordering::Release);
+                }
+                let is_in_sync = assignment.isr.contains(&self.shared.node_id);
+                self.is_in_sync_follower.store(is_in_sync, Ordering::Release);
+                // Whoever sets the role waits for a write that hangs: all other metadata would wait as well.
+                if is_new_epoch || before.is_local {
+                    self.log.make_follower(assignment.leader_epoch);
+                }
+                self.leads_no_more();
+            }
+            Applied::Leads { is_new_leader, high_watermark, .. } => {
+                if is_new_leader {
+                    self.led_since.store(assignment.leader_epoch, Ordering::Release);
+                    // Of a leadership before, if another one may have been in between.
+                    self.answer_delayed(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+                }
+                if !is_alone {
+                    self.is_alone.store(false, Ordering::Release);
+                }
+                self.led_epoch.store(assignment.leader_epoch, Ordering::Release);
+                self.is_in_sync_follower.store(false, Ordering::Release);
+                if high_watermark.is_some_and(|to| self.raise(to)) {
+                    self.tell_listener();
+                }
+                // Last: until then whoever appends goes by the replicas, and tells those who wait.
+                self.is_alone.store(is_alone, Ordering::Release);
+            }
+        }
+        // Pairs with `go_offline`: the directory failed before this looked, or after the store.
+        if self.log.dir().check().is_err() {
+            self.go_offline();
+            self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
+        }
+        if before != self.leader() {
+            self.wake_all();
+        }
+    }
+
+    /// Who fetches from this partition as a replica and waits.
+    pub(crate) fn delayed_replica_fetches(&self) -> &WakeList {
+        &self.waiting.get_or_init(Box::default).replicas
+    }
+
+    /// All who wait for something to fetch have to look.
+    fn wake_all(&self) {
+        self.delayed_fetches.wake_all();
+        if let Some(waiting) = self.waiting() {
+            waiting.replicas.wake_all();
+        }
+    }
+
+    /// Consumers that wait have to look how long they wait.
+    pub(crate) fn wake_consumers(&self) {
+        self.delayed_fetches.wake_all();
+    }
+
+    /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: who waits is told of it.
+    pub(crate) fn resign(&self, led_elsewhere: Option<(i32, i32)>) {
+        let epoch = {
+            let mut replica = self.replica.lock();
+            replica.resign(led_elsewhere);
+            replica.leader_epoch()
+        };
+        self.is_in_sync_follower.store(false, Ordering::Release);
+        self.log.make_follower(epoch);
+        self.leads_no_more();
+        self.wake_all();
+    }
+
+    fn leads_no_more(&self) {
+        self.led_epoch.store(-1, Ordering::Release);
+        self.is_alone.store(false, Ordering::Release);
+        self.answer_delayed(ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    }
+
+    /// Who waits, if anybody does or has. What is told to them is so before this is called.
+    fn waiting(&self) -> Option<&Waiting> {
+        // Pairs with the fence in `wait_committed`: either it sees what is so, or is seen here.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        self.waiting.get().map(|waiting| &**waiting)
+    }
+
+    fn answer_delayed(&self, code: ErrorCode) {
+        if let Some(waiting) = self.waiting() {
+            waiting.delayed.lost(code);
+        }
+    }
+
+    /// Whether what replicas fetch of this leader counts against its throttle.
+    pub(crate) fn is_leader_throttled(&self) -> bool {
+        self.settings.load().leader_throttled.contains(self.index, self.shared.node_id)
+    }
+
+    /// The same of what this follower fetches.
+    pub(crate) fn is_follower_throttled(&self) -> bool {
+        self.settings.load().follower_throttled.contains(self.index, self.shared.node_id)
+    }
+
+    /// Whether a replica gets nothing for now. One that is in sync is not held up, or it would not stay so.
+    fn holds_up(&self, replica: i32) -> bool {
+        self.is_leader_throttled()
+            && self.shared.throttles.leader.is_exceeded(self.shared.clock.monotonic_ms())
+            && !self.replica.lock().isr().contains(&replica)
+    }
+
+    /// Whether this broker leads and has the only replica: what is written is committed.
+    #[inline]
+    pub(crate) fn is_alone(&self) -> bool {
+        self.is_alone.load(Ordering::Acquire)
+    }
+
+    /// Whether acks=all may append now.
+    pub(crate) fn check_in_sync(&self) -> Result<(), ErrorCode> {
+        if self.is_alone() {
+            return Ok(());
+        }
+        self.replica.lock().check_append(self.replication_settings())
+    }
+
+    /// Whether what earlier leaders committed may lie beyond the high watermark that is known here: until this
+    /// leader's epoch is begun, an offset behind all that is committed would go back (KIP-207).
+    pub(crate) fn is_high_watermark_behind(&self) -> bool {
+        !self.is_alone()
+            && self.replica.lock().epoch_start().is_some_and(|at| at > self.log.high_watermark())
+    }
+
+    /// Whether a replica of that id may fetch.
+    fn check_replica(&self, id: i32, epoch: Option<i32>) -> Result<(), ErrorCode> {
+        self.replica.lock().check_fetch(id, epoch)
+    }
+
+    /// A replica has fetched.
+    fn fetched(&self, fetched: &Fetched) -> Result<(), ErrorCode> {
+        let image = self.shared.image.load();
+        let outcome = {
+            let mut replica = self.replica.lock();
+            self.with_context(&image, |now| replica.fetched(fetched, now))
+        };
+        self.carry_out(outcome?);
+        if let Some(waiting) = self.waiting() {
+            waiting.starts_told.notify_waiters();
+        }
+        Ok(())
+    }
+
+    /// The lowest start of all replicas' logs whose brokers live; `None` if this broker does not lead.
+    fn low_watermark(&self) -> Option<i64> {
+        let image = self.shared.image.load();
+        let replica = self.replica.lock();
+        self.with_context(&image, |now| replica.low_watermark(now))
+    }
+
+    /// Waits until all replicas whose brokers live begin at `offset` or behind it (Kafka's DelayedDeleteRecords); gives
+    /// the lowest start of them.
+    ///
+    /// # Errors
+    /// REQUEST_TIMED_OUT, or what says that this broker does not lead.
+    pub(crate) async fn wait_deleted(
+        &self,
+        offset: i64,
+        deadline: tokio::time::Instant,
+    ) -> Result<i64, ErrorCode> {
+        loop {
+            let told = self.waiting.get_or_init(Box::default).starts_told.notified();
+            match self.low_watermark() {
+                None => return Err(self.not_led_code()),
+                Some(lowest) if lowest >= offset => return Ok(lowest),
+                Some(_) => {}
+            }
+            // Whoever is fenced meanwhile is waited for no more, of which nobody tells.
+            let look_again = tokio::time::Instant::now() + Duration::from_millis(500);
+            let _ = tokio::time::timeout_at(deadline.min(look_again), told).await;
+            if tokio::time::Instant::now() >= deadline {
+                return Err(ErrorCode::REQUEST_TIMED_OUT);
+            }
+        }
+    }
+
+    /// By the clock: who has not caught up for too long leaves the ISR, and who only held the high watermark back does
+    /// not any more.
+    pub(crate) fn check_lag(&self) {
+        if self.is_alone() || self.led_epoch().is_err() {
+            return;
+        }
+        let image = self.shared.image.load();
+        let outcome = {
+            let mut replica = self.replica.lock();
+            self.with_context(&image, |now| {
+                let outcome = replica.check_lag(now);
+                Outcome { high_watermark: replica.advance(now), ..outcome }
+            })
+        };
+        self.carry_out(outcome);
+    }
+
+    /// The controller has answered what this partition asked for. What is to be asked again is asked.
+    pub(crate) fn altered(&self, sent: &AlterPartition, answer: Result<Altered, ErrorCode>) {
+        let image = self.shared.image.load();
+        let outcome = {
+            let mut replica = self.replica.lock();
+            self.with_context(&image, |now| replica.altered(sent, answer, now))
+        };
+        self.carry_out(outcome);
+        // Who waits below min.insync.replicas may not any more.
+        self.tell_committed();
+    }
+
+    fn carry_out(&self, outcome: Outcome) {
+        if outcome.high_watermark.is_some_and(|to| self.raise(to)) {
+            self.tell_listener();
+        }
+        if let (Some(alter), Some(topic_id)) = (outcome.alter, self.log.topic_id()) {
+            tracing::info!(topic = %self.topic, partition = self.index, change = ?alter.change,
+                isr = ?alter.isr, "asking the controller for another ISR");
+            self.shared.isr_changes.ask(topic_id, self.index, alter);
+        }
+    }
+
+    /// Where this broker leads: whether a replica is not in sync, and whether too few are.
+    pub(crate) fn lacks(&self) -> Lacks {
+        if self.is_alone() {
+            return Lacks::default();
+        }
+        let replica = self.replica.lock();
+        Lacks {
+            replicas: replica.is_under_replicated(),
+            min_isr: replica.is_under_min_isr(self.replication_settings()),
+        }
+    }
+
+    /// The replica that follows its leader in this partition: in which epoch, and which broker leads; `None` where
+    /// this broker leads, or nobody does.
+    pub(crate) fn followed(&self) -> Option<(i32, i32)> {
+        let replica = self.replica.lock();
+        let follows = !replica.is_leader() && replica.leader() >= 0;
+        (follows && replica.leader() != self.shared.node_id)
+            .then(|| (replica.leader(), replica.leader_epoch()))
+    }
+
+    /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
+    /// not told: a coordinator looks after its own appends, which are all there are, and holds its lock.
+    fn advance(&self) {
+        let image = self.shared.image.load();
+        let risen = {
+            let replica = self.replica.lock();
+            self.with_context(&image, |now| replica.advance(now))
+        };
+        if let Some(high_watermark) = risen {
+            self.raise(high_watermark);
+        }
+    }
+
+    /// A follower's high watermark follows the leader's: consumers that read here may have more.
+    pub(crate) fn follow_high_watermark(&self, high_watermark: i64) {
+        if self.log.advance_high_watermark(high_watermark) {
+            self.delayed_fetches.add(i64::MAX);
+        }
+    }
+
+    /// Records up to `high_watermark` are committed, which had to wait for other replicas.
+    fn raise(&self, high_watermark: i64) -> bool {
+        if !self.log.advance_high_watermark(high_watermark) {
+            return false;
+        }
+        self.tell_committed();
+        // How many bytes these are is not known here: who waits for more than there is looks and waits on.
+        self.delayed_fetches.add(i64::MAX);
+        true
+    }
+
+    /// Tells the appends that are committed what became of them.
+    fn tell_committed(&self) {
+        let Some(waiting) = self.waiting() else { return };
+        let image = self.shared.image.load();
+        let (high_watermark, acknowledged) = {
+            let replica = self.replica.lock();
+            self.with_context(&image, |now| {
+                let high_watermark = now.log.high_watermark;
+                (high_watermark, replica.acknowledged(high_watermark, now))
+            })
+        };
+        let result = match acknowledged {
+            Acknowledged::NotYet => return,
+            Acknowledged::Committed => ErrorCode::NONE,
+            Acknowledged::TooFew => ErrorCode::NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+            Acknowledged::NotLeader => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+        };
+        let led_since = self.led_since.load(Ordering::Acquire);
+        waiting.delayed.committed(high_watermark, led_since, result);
+    }
+
+    /// A request waits until what was appended in `epoch` before `required` is committed.
+    pub(crate) fn wait_committed(
+        &self,
+        epoch: i32,
+        required: i64,
+        delayed: &Arc<DelayedProduce>,
+        number: usize,
+    ) {
+        let waiting = self.waiting.get_or_init(Box::default);
+        waiting.delayed.register(epoch, required, delayed, number);
+        // What happened between the append and the registration told nobody.
+        std::sync::atomic::fence(Ordering::SeqCst);
+        if self.led_epoch().is_ok() && epoch >= self.led_since.load(Ordering::Acquire) {
+            // All that wait are looked through for it: not for every append that is only beginning to wait.
+            if self.log.high_watermark() >= required {
+                self.tell_committed();
+            }
+        } else {
+            delayed.set(number, self.not_led_code());
+            // Its other appends are told by whoever ended the leadership.
+            waiting.delayed.leave_one(delayed, number);
+        }
+    }
+
+    /// All that wait are answered now: the broker stops, or the partition's directory failed. Takes no lock
+    /// but those of the lists.
+    pub(crate) fn answer_waiting(&self, code: ErrorCode) {
+        self.answer_delayed(code);
+        self.wake_all();
+    }
+
+    /// A request waits no more.
+    pub(crate) fn leave_delayed(&self, delayed: &Arc<DelayedProduce>) {
+        if let Some(waiting) = self.waiting() {
+            waiting.delayed.leave(delayed);
+        }
+    }
+
+    fn tell_listener(&self) {
+        let waiting = self.waiting();
+        let listener = waiting.and_then(|waiting| waiting.listener.lock().clone());
+        if let Some(listener) = listener.and_then(|listener| listener.upgrade()) {
+            listener.high_watermark_raised();
+        }
+    }
+
+    /// Hears when readers of committed records may have more than they have seen.
+    pub(crate) fn listen_to_log(self: &Arc<Self>) {
+        let listener: Weak<dyn DecidedListener> = Arc::downgrade(self) as _;
+        self.log.set_decided_listener(listener);
+    }
+
+    /// Who hears of it when records are committed by what other brokers do.
+    pub(crate) fn set_listener(&self, listener: Weak<dyn HighWatermarkListener>) {
+        *self.waiting.get_or_init(Box::default).listener.lock() = Some(listener);
+    }
+
+    /// The partition's directory failed: this broker leads it no more, whatever the metadata still
+    /// says. Takes no lock.
+    pub(crate) fn go_offline(&self) {
+        self.led_epoch.store(-1, Ordering::Release);
+        self.is_alone.store(false, Ordering::Release);
+    }
+
+    /// The log has moved to another directory.
+    pub(crate) fn has_moved(&self) {
+        self.come_online_if_moved();
+        // Pairs with `go_offline`, as in `apply`: the new directory failed before the log was there, or hears of it.
+        if self.log.dir().check().is_err() {
+            self.go_offline();
+            self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
+        }
+    }
+
+    /// The directory that failed is the one that the log has just left: this broker leads what it did.
+    pub(crate) fn come_online_if_moved(&self) {
+        let replica = self.replica.lock();
+        let is_down = replica.is_leader() && self.led_epoch.load(Ordering::Acquire) < 0;
+        if is_down && self.log.dir().check().is_ok() {
+            self.led_epoch.store(replica.leader_epoch(), Ordering::Release);
+            self.is_alone.store(replica.is_alone(), Ordering::Release);
+            drop(replica);
+            self.wake_all();
+        }
+    }
+
+    /// The code for a request that needs the leader, where this broker is not. A directory that is
+    /// offline comes first, as in Kafka.
+    pub(crate) fn not_led_code(&self) -> ErrorCode {
+        match self.log.dir().check() {
+            Ok(()) => ErrorCode::NOT_LEADER_OR_FOLLOWER,
+            Err(_) => ErrorCode::KAFKA_STORAGE_ERROR,
+        }
+    }
+
+    /// The epoch in which this broker leads.
+    #[inline]
+    pub(crate) fn led_epoch(&self) -> Result<i32, (i32, i32)> {
+        match self.led_epoch.load(Ordering::Acquire) {
+            -1 => {
+                let leader = self.leader();
+                Err((leader.id, leader.epoch))
+            }
+            epoch => Ok(epoch),
+        }
+    }
+
+    /// Whether a producer that takes this broker for the leader may have heard of an election earlier than this broker.
+    /// One that sends where the leader was a moment ago has not.
+    pub(crate) fn may_be_elected(&self) -> bool {
+        let led_until = self.led_until_ms.load(Ordering::Acquire);
+        let was_leader =
+            || self.shared.clock.monotonic_ms().saturating_sub(led_until) < WAS_LEADER_MS;
+        self.is_in_sync_follower.load(Ordering::Acquire)
+            && self.led_epoch.load(Ordering::Acquire) == -1
+            && (led_until == 0 || !was_leader())
+            && self.log.dir().check().is_ok()
+    }
+
+    /// Largest batch that may be appended.
+    pub(crate) fn max_message_bytes(&self) -> usize {
+        self.log.config().max_message_bytes as usize
+    }
+}
+
+impl DecidedListener for Partition {
+    fn transactions_decided(&self) {
+        self.delayed_fetches.add(i64::MAX);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_log::testing::{BatchSpec, TempDir};
+    use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig};
+    use thalweg_wire::Uuid;
+
+    use super::testing::assignment;
+    use super::*;
+
+    struct World {
+        _dir: TempDir,
+        _logs: LogManager,
+        partition: Partition,
+    }
+
+    fn world(min_insync_replicas: i32) -> World {
+        let dir = TempDir::new();
+        let mut config =
+            ManagerConfig::new(vec![dir.path().to_path_buf()], 1, LogConfig::default(), 0);
+        config.cluster_id = Some("test".into());
+        let (logs, _) = LogManager::open(config).unwrap();
+        let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
+        let partition = Partition::of_broker_1("t", log, min_insync_replicas);
+        World { _dir: dir, _logs: logs, partition }
+    }
+
+    fn submit(partition: &Partition, epoch: i32) -> SubmittedOwn {
+        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+        let mut batch = BatchSpec::new(0, 1).build();
+        partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0)
+    }
+
+    fn append(partition: &Partition, epoch: i32) {
+        let appended = submit(partition, epoch);
+        assert!(matches!(appended, SubmittedOwn::Done(Ok(_))), "{appended:?}");
+    }
+
+    /// What became of the appends up to each offset.
+    async fn results(
+        partition: &Partition,
+        epoch: i32,
+        required: &[i64],
+        then: impl FnOnce(),
+    ) -> Vec<ErrorCode> {
+        let delayed = DelayedProduce::new(required.len());
+        for (number, required) in required.iter().enumerate() {
+            partition.wait_committed(epoch, *required, &delayed, number);
+        }
+        then();
+        let results = delayed.wait(Duration::from_millis(1)).await;
+        partition.leave_delayed(&delayed);
+        results
+    }
+
+    #[tokio::test]
+    async fn what_other_replicas_have_not_is_not_committed() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        append(partition, 0);
+        assert_eq!((partition.log.log_end_offset(), partition.log.high_watermark()), (2, 0));
+        let open = [ErrorCode::REQUEST_TIMED_OUT; 2];
+        assert_eq!(results(partition, 0, &[1, 2], || {}).await, open);
+        // The follower leaves the ISR.
+        let shrinks = || partition.assign(&assignment(0, 2, &[1, 2], &[1]));
+        assert_eq!(results(partition, 0, &[1, 2], shrinks).await, [ErrorCode::NONE; 2]);
+        assert_eq!(partition.log.high_watermark(), 2);
+        // Who asks late is told at once; the next append is committed when it is written.
+        assert_eq!(results(partition, 0, &[2], || {}).await, [ErrorCode::NONE]);
+        append(partition, 0);
+        assert_eq!(partition.log.high_watermark(), 3);
+        assert!(!partition.is_alone());
+        partition.assign(&assignment(0, 3, &[1], &[1]));
+        assert!(partition.is_alone());
+    }
+
+    #[test]
+    fn a_new_leader_does_not_know_how_far_the_one_before_had_committed() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        assert!(!partition.is_high_watermark_behind(), "nobody led before");
+        partition.assign(&assignment(1, 2, &[1, 2], &[1, 2]));
+        append(partition, 1);
+        assert!(partition.is_high_watermark_behind());
+        partition.assign(&assignment(1, 3, &[1, 2], &[1]));
+        assert!(!partition.is_high_watermark_behind());
+        partition.assign(&assignment(1, 4, &[1], &[1]));
+        assert!(!partition.is_high_watermark_behind());
+    }
+
+    #[tokio::test]
+    async fn fewer_in_sync_replicas_than_must_be_commit_nothing() {
+        let World { partition, .. } = &world(2);
+        partition.assign(&assignment(0, 1, &[1, 2, 3], &[1, 2]));
+        append(partition, 0);
+        partition.assign(&assignment(0, 2, &[1, 2, 3], &[1]));
+        assert_eq!(partition.check_in_sync(), Err(ErrorCode::NOT_ENOUGH_REPLICAS));
+        assert_eq!(partition.log.high_watermark(), 0);
+        let refused = submit(partition, 0);
+        assert!(matches!(refused, SubmittedOwn::Done(Err(AppendFailure::NotEnoughReplicas))));
+        partition.assign(&assignment(0, 3, &[1], &[1]));
+        assert_eq!((partition.check_in_sync(), partition.log.high_watermark()), (Ok(()), 1));
+        append(partition, 0);
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_when_the_leadership_ends() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
+        let moves =
+            || partition.assign(&Assignment { leader: 2, ..assignment(1, 2, &[1, 2], &[1, 2]) });
+        assert_eq!(results(partition, 0, &[1], moves).await, lost);
+        // Another leadership's records may be others.
+        partition.assign(&assignment(2, 3, &[1, 2], &[1]));
+        assert_eq!(results(partition, 0, &[1], || {}).await, lost);
+        partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
+        append(partition, 3);
+        // Elected again without a break: the records are there.
+        let elected_again = || partition.assign(&assignment(4, 5, &[1, 2], &[1]));
+        assert_eq!(results(partition, 3, &[2], elected_again).await, [ErrorCode::NONE]);
+        assert_eq!(results(partition, 3, &[2], || {}).await, [ErrorCode::NONE]);
+        // Not without a break: another broker may have led in epoch 5.
+        partition.assign(&assignment(4, 6, &[1, 2], &[1, 2]));
+        append(partition, 4);
+        let with_gap = || partition.assign(&assignment(6, 7, &[1, 2], &[1]));
+        assert_eq!(results(partition, 4, &[3], with_gap).await, lost);
+        assert_eq!(results(partition, 4, &[3], || {}).await, lost);
+        assert_eq!(results(partition, 6, &[9], || partition.resign(None)).await, lost);
+        assert_eq!(partition.led_epoch(), Err((-1, 6)));
+    }
+
+    #[tokio::test]
+    async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+        append(partition, 0);
+        let moves = || partition.resign(Some((2, 1)));
+        let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
+        assert_eq!(results(partition, 0, &[1], moves).await, lost);
+        assert_eq!(partition.led_epoch(), Err((2, 1)));
+    }
+
+    #[test]
+    fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
+        let World { partition, .. } = &world(1);
+        let follows = |epoch, isr: &[i32]| {
+            let led = assignment(epoch, epoch + 1, &[1, 2], isr);
+            partition.assign(&Assignment { leader: 2, ..led });
+            partition.may_be_elected()
+        };
+        assert!(!partition.may_be_elected(), "nothing is known");
+        assert!(follows(0, &[1, 2]));
+        assert!(!follows(1, &[2]));
+        assert!(follows(2, &[1, 2]));
+        partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
+        assert!(!partition.may_be_elected(), "it leads");
+        assert!(!follows(4, &[1, 2]), "it led a moment ago");
+        let long_ago = partition.shared.clock.monotonic_ms().saturating_sub(WAS_LEADER_MS);
+        partition.led_until_ms.store(long_ago, Ordering::Release);
+        assert!(partition.may_be_elected());
+        partition.resign(None);
+        assert!(!partition.may_be_elected());
+    }
+
+    #[test]
+    fn metadata_that_is_old_changes_nothing() {
+        let World { partition, .. } = &world(1);
+        partition.assign(&assignment(4, 7, &[1], &[1]));
+        partition.assign(&Assignment { leader: 2, ..assignment(3, 6, &[1, 2], &[1, 2]) });
+        assert_eq!((partition.led_epoch(), partition.is_alone()), (Ok(4), true));
+        append(partition, 4);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod testing {
+    use thalweg_metadata::config::broker::Mode;
+    use thalweg_metadata::config::{BrokerConfig, Properties};
+
+    use super::*;
+
+    /// Settings of a topic that asks for so many in-sync replicas.
+    fn settings(min_insync_replicas: i32) -> Arc<ArcSwap<TopicSettings>> {
+        let settings =
+            TopicSettings { min_insync_replicas, ..crate::replicas::topic_settings::defaults() };
+        Arc::new(ArcSwap::from_pointee(settings))
+    }
+
+    /// What the metadata says of a partition that broker 1 leads.
+    pub(crate) fn assignment(
+        leader_epoch: i32,
+        partition_epoch: i32,
+        replicas: &[i32],
+        isr: &[i32],
+    ) -> Assignment {
+        Assignment {
+            replicas: replicas.to_vec(),
+            directories: Vec::new(),
+            isr: isr.to_vec(),
+            removing_replicas: Vec::new(),
+            adding_replicas: Vec::new(),
+            elr: Vec::new(),
+            last_known_elr: Vec::new(),
+            leader: 1,
+            is_recovering: false,
+            leader_epoch,
+            partition_epoch,
+        }
+    }
+
+    impl Partition {
+        /// A partition of broker 1 that asks for so many in-sync replicas.
+        pub(crate) fn of_broker_1(
+            topic: &str,
+            log: Arc<Log>,
+            min_insync_replicas: i32,
+        ) -> Partition {
+            let config = BrokerConfig::new(Properties::new(), Mode::Embedded).unwrap();
+            let shared = Arc::new(Shared {
+                node_id: 1,
+                clock: Clock::new(None),
+                image: ArcSwap::from_pointee(MetadataImage::empty()),
+                lag_time_max_ms: 30_000,
+                isr_changes: IsrChanges::default(),
+                short_polls: ShortPolls::default(),
+                throttles: Throttles::new(&config),
+                published: Notify::new(),
+            });
+            Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
+        }
+
+        /// The metadata says this.
+        pub(crate) fn assign(&self, assignment: &Assignment) {
+            self.apply(assignment, &self.shared.image.load());
+        }
+
+        /// What [`Partition::go_offline`] did is undone, which does not happen to a broker.
+        pub(crate) fn go_online(&self) {
+            let replica = self.replica.lock();
+            self.is_alone.store(replica.is_alone(), Ordering::Release);
+            self.led_epoch.store(replica.leader_epoch(), Ordering::Release);
+        }
+
+        /// Broker 1 leads, without other replicas.
+        pub(crate) fn lead_alone(&self, epoch: i32) {
+            self.assign(&assignment(epoch, epoch, &[1], &[1]));
+        }
+    }
+}
