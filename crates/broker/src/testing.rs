@@ -92,7 +92,7 @@ impl Node {
     /// The metadata says this from now on. The controller in the same process does not know. Partitions of which no
     /// directory is said are in the first one.
     pub(crate) async fn publish(&self, records: impl IntoIterator<Item = MetadataRecord>) {
-        let old = (*self.broker().image().0).clone();
+        let old = (*self.broker().node.image().0).clone();
         let mut delta = Delta::new(old.clone());
         for mut record in records {
             if let MetadataRecord::Partition(partition) = &mut record
@@ -107,12 +107,12 @@ impl Node {
         let published =
             tokio::task::spawn_blocking(move || broker.publish(Update { old, new, changes }));
         let put_off = soon("the metadata in force", published).await.unwrap();
-        soon("the logs of new partitions", self.broker().openings.wait(&put_off)).await;
+        soon("the logs of new partitions", self.broker().replicas.openings().wait(&put_off)).await;
     }
 
     /// Directories of replicas: this node's is the one with that number.
     pub(crate) fn directories_of(&self, replicas: &[i32], number: usize) -> Vec<Uuid> {
-        let own = self.broker().logs.dirs()[number].id();
+        let own = self.broker().replicas.logs().dirs()[number].id();
         let of = |id: &i32| if *id == NODE { own } else { Uuid([0xee; 16]) };
         replicas.iter().map(of).collect()
     }
@@ -132,7 +132,7 @@ impl Node {
 
     /// A partition that it has.
     pub(crate) fn partition(&self, topic: &str, index: i32) -> Arc<Partition> {
-        let topics = self.broker().topics();
+        let topics = self.broker().replicas.topics();
         Arc::clone(topics.by_name(topic).unwrap().partition(index).unwrap())
     }
 

@@ -157,7 +157,7 @@ fn begin(broker: &Arc<Broker>, asked: Asked) -> Begun {
         }),
     };
     let count = topic_partitions(broker);
-    let asking = broker.coordinated.begin(count, &transactional_id, request);
+    let asking = broker.coordination.coordinated().begin(count, &transactional_id, request);
     Begun::Asking { transactional_id, topics, asking }
 }
 
@@ -195,7 +195,7 @@ fn refusals<'a>(
     topics: &'a [AddPartitionsToTxnTopic],
     is_of_client: bool,
 ) -> BTreeMap<(&'a str, i32), ErrorCode> {
-    let image = broker.image();
+    let image = broker.node.image();
     let mut refused = BTreeMap::new();
     for named in topics {
         let topic = image.topics.by_name(&named.name);
@@ -274,7 +274,7 @@ async fn add_offsets(context: &Context, request: AddOffsetsToTxnRequest) -> Erro
         client_version: TransactionVersion::V0,
         is_of_broker: false,
     });
-    match context.broker.coordinated.ask(count, &id, add).await {
+    match context.broker.coordination.coordinated().ask(count, &id, add).await {
         TransactionResponse::Add(Ok(())) => ErrorCode::NONE,
         TransactionResponse::Add(Err(code)) => code,
         _ => ErrorCode::UNKNOWN_SERVER_ERROR,

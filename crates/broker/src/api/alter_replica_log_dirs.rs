@@ -26,7 +26,7 @@ pub(super) async fn handle(
     let broker = std::sync::Arc::clone(&context.broker);
     let named: Vec<(String, i32)> = wanted.keys().cloned().collect();
     // Makes directories and files, on several disks.
-    let altered = context.broker.disk_moves.of_all().run(move || {
+    let altered = context.broker.replicas.disk_moves().of_all().run(move || {
         let alter = |((topic, index), path): ((String, i32), String)| {
             let code = broker.alter_log_dir(&topic, index, &path).err().unwrap_or(ErrorCode::NONE);
             ((topic, index), code)

@@ -63,7 +63,9 @@ fn refusal(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
     }
     let broker = &context.broker;
     match &request.cluster_id {
-        Some(cluster) if *cluster != broker.cluster_id || request.node_id != broker.node_id => {
+        Some(cluster)
+            if *cluster != broker.node.cluster_id() || request.node_id != broker.node.id() =>
+        {
             ErrorCode::REBOOTSTRAP_REQUIRED
         }
         _ => ErrorCode::NONE,
@@ -81,11 +83,12 @@ fn is_client_word(text: &str) -> bool {
 
 fn answer(context: &Context) -> ApiVersionsResponse {
     let broker = &context.broker;
-    let image = broker.image();
+    let image = broker.node.image();
     let api_keys = broker
-        .apis
+        .front
+        .apis()
         .advertised()
-        .filter_map(|(key, min, max)| match broker.controller.remote() {
+        .filter_map(|(key, min, max)| match broker.control.controller().remote() {
             Some(remote) if FORWARDED.contains(&key) => {
                 let (first, last) = remote.range(key)?.into_inner();
                 let (min, max) = (min.max(first), max.min(last));
@@ -100,20 +103,20 @@ fn answer(context: &Context) -> ApiVersionsResponse {
             ..Default::default()
         })
         .collect();
-    let supported_features = broker
-        .supported_features()
+    let supported_features = thalweg_metadata::features::SUPPORTED
+        .iter()
         // Older clients cannot read a feature whose lowest level is 0 (KAFKA-17492).
-        .filter(|(_, min, _)| context.version >= 4 || *min > 0)
-        .map(|(name, min, max)| SupportedFeatureKey {
-            name: name.to_owned(),
-            min_version: min,
-            max_version: max,
+        .filter(|range| context.version >= 4 || range.min > 0)
+        .map(|range| SupportedFeatureKey {
+            name: range.name.to_owned(),
+            min_version: range.min,
+            max_version: range.max,
             ..Default::default()
         })
         .collect();
     let finalized_features = image
         .finalized_features()
-        .chain([("kraft.version", broker.kraft_version())])
+        .chain([("kraft.version", broker.control.controller().kraft_version())])
         .filter(|(_, level)| *level > 0)
         .map(|(name, level)| FinalizedFeatureKey {
             name: name.to_owned(),

@@ -16,11 +16,11 @@ pub(super) async fn describe(
 ) -> DescribeConfigsResponse {
     let broker = &context.broker;
     let mut response =
-        broker.with_controller_context(|c| controller::describe_configs(c, &request));
+        broker.node.with_controller_context(|c| controller::describe_configs(c, &request));
     for (resource, result) in request.resources.iter().zip(&mut response.results) {
         if resource.resource_type == BROKER_LOGGER {
-            let levels = broker.log_levels.as_deref();
-            *result = loggers::describe(levels, broker.node_id, resource);
+            let levels = broker.node.log_levels();
+            *result = loggers::describe(levels, broker.node.id(), resource);
         }
     }
     response
@@ -33,6 +33,7 @@ pub(super) async fn list_resources(
     let version = context.version;
     context
         .broker
+        .node
         .with_controller_context(|c| controller::list_config_resources(c, &request, version))
 }
 
@@ -40,7 +41,7 @@ pub(super) async fn describe_quotas(
     context: Context,
     request: DescribeClientQuotasRequest,
 ) -> DescribeClientQuotasResponse {
-    context.broker.with_controller_context(|c| controller::describe_client_quotas(c, &request))
+    context.broker.node.with_controller_context(|c| controller::describe_client_quotas(c, &request))
 }
 
 pub(super) async fn incremental_alter(
@@ -48,9 +49,11 @@ pub(super) async fn incremental_alter(
     mut request: IncrementalAlterConfigsRequest,
 ) -> Result<IncrementalAlterConfigsResponse, String> {
     let mut here: Places<_> = alter_loggers(&context, &request).into_iter().collect();
-    if context.broker.controller.remote().is_some() {
-        let refused =
-            context.broker.with_controller_context(|c| controller::refused_by_broker(c, &request));
+    if context.broker.control.controller().remote().is_some() {
+        let refused = context
+            .broker
+            .node
+            .with_controller_context(|c| controller::refused_by_broker(c, &request));
         for (at, error) in refused.into_iter().enumerate() {
             let resource = &request.resources[at];
             if let Some(error) = error.filter(|_| resource.resource_type != BROKER_LOGGER) {
@@ -76,9 +79,10 @@ pub(super) async fn alter(
     mut request: AlterConfigsRequest,
 ) -> Result<AlterConfigsResponse, String> {
     let mut here = Places::new();
-    if context.broker.controller.remote().is_some() {
+    if context.broker.control.controller().remote().is_some() {
         let refused = context
             .broker
+            .node
             .with_controller_context(|c| controller::legacy_refused_by_broker(c, &request));
         for (at, error) in refused.into_iter().enumerate() {
             let resource = &request.resources[at];
@@ -153,8 +157,8 @@ fn alter_loggers(
             continue;
         }
         let altered = if named.get(resource.resource_name.as_str()) == Some(&1) {
-            let levels = broker.log_levels.as_deref();
-            loggers::alter(levels, broker.node_id, resource, request.validate_only)
+            let levels = broker.node.log_levels();
+            loggers::alter(levels, broker.node.id(), resource, request.validate_only)
         } else {
             let message = "Each resource must appear at most once.";
             Err(ApiError::new(ErrorCode::INVALID_REQUEST, message))

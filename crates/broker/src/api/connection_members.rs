@@ -55,13 +55,13 @@ impl ConnectionMembers {
     /// A member sends a request over the connection. Gives the connection's id if the coordinator will hear of
     /// its end.
     pub(crate) fn note(&self, group: &str, member: &str) -> Option<ConnectionId> {
-        if !self.broker.groups.hears_of_disconnects(group) {
+        if !self.broker.coordination.groups().hears_of_disconnects(group) {
             return None;
         }
         let mut noted = self.noted.lock();
         let noted = noted.get_or_insert_with(|| {
             Box::new(Noted {
-                connection: ConnectionId(self.broker.next_connection_id()),
+                connection: ConnectionId(self.broker.front.next_connection_id()),
                 members: HashMap::new(),
                 count: 0,
                 bytes: 0,
@@ -75,13 +75,18 @@ impl Drop for ConnectionMembers {
     fn drop(&mut self) {
         let Some(noted) = self.noted.get_mut().take() else { return };
         // It is the broker that goes, not its clients.
-        if self.broker.is_stopping() {
+        if self.broker.node.is_stopping() {
             return;
         }
         let partitions = shards(&self.broker);
         for (group, members) in noted.members {
             for member in members {
-                self.broker.groups.disconnected(&group, partitions, &member, noted.connection);
+                self.broker.coordination.groups().disconnected(
+                    &group,
+                    partitions,
+                    &member,
+                    noted.connection,
+                );
             }
         }
     }

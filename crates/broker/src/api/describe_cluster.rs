@@ -10,7 +10,13 @@ pub(super) async fn handle(
     request: DescribeClusterRequest,
 ) -> DescribeClusterResponse {
     let broker = &context.broker;
-    broker.with_controller_context(|c| {
-        describe_cluster(c, &request, &broker.cluster_id, &context.listener.name, context.version)
+    broker.node.with_controller_context(|c| {
+        describe_cluster(
+            c,
+            &request,
+            broker.node.cluster_id(),
+            &context.listener.name,
+            context.version,
+        )
     })
 }

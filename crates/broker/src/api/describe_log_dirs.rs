@@ -23,13 +23,13 @@ pub(super) async fn handle(
     });
     let broker = std::sync::Arc::clone(&context.broker);
     // Asks the file systems, which may be slow.
-    let results = context.broker.disk_reads.of_all().run(move || {
-        let table = broker.topics();
-        let image = broker.image();
+    let results = context.broker.replicas.disk_reads().of_all().run(move || {
+        let table = broker.replicas.topics();
+        let image = broker.node.image();
         let has_cordoned_dirs = image.metadata_version().has_cordoned_dirs();
         // Features that this broker does not serve have all its directories cordoned.
         let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
-        let is_joined = broker.controller.remote().is_some();
+        let is_joined = broker.control.controller().remote().is_some();
         let all_cordoned = is_joined && membership::must_be_cordoned(levels);
         let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
             BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) async fn handle(
                     continue;
                 }
                 // The future replica first: should it be the log by then, it is told once, or as being both.
-                let future = broker.logs.future(&topic.name, partition.index);
+                let future = broker.replicas.logs().future(&topic.name, partition.index);
                 for (log, is_future_key) in
                     future.iter().map(|log| (log, true)).chain([(&partition.log, false)])
                 {
@@ -66,7 +66,8 @@ pub(super) async fn handle(
             }
         }
         broker
-            .logs
+            .replicas
+            .logs()
             .dirs()
             .iter()
             .map(|dir| {
@@ -98,7 +99,7 @@ pub(super) async fn handle(
                     total_bytes: bytes(space.f_blocks),
                     usable_bytes: bytes(space.f_bavail),
                     is_cordoned: has_cordoned_dirs
-                        && (all_cordoned || broker.logs.is_cordoned(dir.id())),
+                        && (all_cordoned || broker.replicas.logs().is_cordoned(dir.id())),
                     ..Default::default()
                 }
             })

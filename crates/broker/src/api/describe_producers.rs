@@ -16,12 +16,13 @@ pub(super) async fn handle(
 ) -> DescribeProducersResponse {
     let broker = std::sync::Arc::clone(&context.broker);
     // Takes the partitions' locks, which an append holds while it writes.
-    let described = context.broker.disk_reads.of_all().run(move || describe(&broker, request));
+    let described =
+        context.broker.replicas.disk_reads().of_all().run(move || describe(&broker, request));
     described.await.unwrap_or_default()
 }
 
 fn describe(broker: &Broker, request: DescribeProducersRequest) -> DescribeProducersResponse {
-    let table = broker.topics();
+    let table = broker.replicas.topics();
     let topics = request
         .topics
         .into_iter()

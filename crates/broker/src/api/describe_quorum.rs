@@ -11,7 +11,7 @@ pub(super) async fn handle(
     context: Context,
     request: DescribeQuorumRequest,
 ) -> Result<DescribeQuorumResponse, String> {
-    let controller = match &context.broker.controller {
+    let controller = match context.broker.control.controller() {
         Controller::Embedded(controller) => controller,
         Controller::Remote(remote) => {
             let answer = remote.forward(&request, context.version, &context.client()).await;
@@ -24,18 +24,18 @@ pub(super) async fn handle(
     };
     let (epoch, end_offset) = controller.quorum().await;
     // Static voters are known by their ids alone.
-    let directory_id = match context.broker.kraft_version() {
+    let directory_id = match context.broker.control.controller().kraft_version() {
         0 => Uuid::ZERO,
-        _ => context.broker.metadata_directory,
+        _ => context.broker.control.metadata_directory(),
     };
     let state = QuorumState {
         epoch,
         high_watermark: end_offset,
         log_end_offset: end_offset,
         directory_id,
-        now_ms: context.broker.clock.wall_ms(),
+        now_ms: context.broker.node.clock().wall_ms(),
     };
     let version = context.version;
     let broker = &context.broker;
-    Ok(broker.with_controller_context(|c| describe_quorum(c, &request, state, version)))
+    Ok(broker.node.with_controller_context(|c| describe_quorum(c, &request, state, version)))
 }

@@ -65,7 +65,7 @@ impl Page {
 
 /// The log cleaner, as Kafka's MBeans of `kafka.log` have it.
 fn cleaner(page: &mut Page, broker: &Broker) {
-    let metrics = broker.logs.cleaner_metrics();
+    let metrics = broker.replicas.logs().cleaner_metrics();
     page.gauge(
         "kafka_log_logcleaner_cleaner_recopy_percent",
         "Bytes that the last compactions wrote, of those they read.",
@@ -121,7 +121,7 @@ fn cleaner(page: &mut Page, broker: &Broker) {
 /// The page, made from the counters as they are now.
 pub(crate) fn text(broker: &Broker) -> String {
     let mut page = Page(String::with_capacity(4096));
-    let metrics = &broker.metrics;
+    let metrics = broker.node.metrics();
     page.counter(
         "kafka_server_brokertopicmetrics_bytesin_total",
         "Bytes of record batches appended for producers.",
@@ -142,7 +142,8 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Bytes of record batches sent to followers.",
         metrics.replication_bytes_out.get(),
     );
-    let (throttles, now_ms) = (&broker.shared.throttles, broker.clock.monotonic_ms());
+    let (throttles, now_ms) =
+        (&broker.replicas.shared().throttles, broker.node.clock().monotonic_ms());
     page.gauge(
         "kafka_server_leaderreplication_byte_rate",
         "Bytes per second sent to followers of throttled replicas.",
@@ -187,7 +188,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of what they sent.",
         metrics.connections_refused_input.get(),
     );
-    let (connections, refused) = broker.connections.limits().counts();
+    let (connections, refused) = broker.front.connections().limits().counts();
     page.gauge("kafka_server_socketservermetrics_connection_count", "Connections.", connections);
     page.counter(
         "thalweg_connections_refused_limit_total",
@@ -197,17 +198,17 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.counter(
         "thalweg_connections_refused_descriptors_total",
         "Connections closed because descriptors are kept for the logs.",
-        broker.connections.limits().refused_sockets(),
+        broker.front.connections().limits().refused_sockets(),
     );
     page.counter(
         "thalweg_log_opens_exhausted_total",
         "Opens of log files that failed for lack of descriptors or memory.",
-        broker.logs.metrics().opens_exhausted.get(),
+        broker.replicas.logs().metrics().opens_exhausted.get(),
     );
     let panics = metrics.panics.get()
-        + broker.logs.metrics().panics.get()
-        + broker.groups.panics()
-        + broker.coordinated.panics();
+        + broker.replicas.logs().metrics().panics.get()
+        + broker.coordination.groups().panics()
+        + broker.coordination.coordinated().panics();
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",
@@ -251,50 +252,50 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.gauge(
         "thalweg_request_memory_bytes",
         "Bytes that requests hold.",
-        broker.request_budget.used(),
+        broker.front.request_budget().used(),
     );
     page.gauge(
         "thalweg_request_reserve_bytes",
         "Bytes that fetches hold beside that, because other requests hold all of it.",
-        broker.request_budget.reserve_used(),
+        broker.front.request_budget().reserve_used(),
     );
     page.gauge(
         "thalweg_request_memory_limit_bytes",
         "Bytes that requests may hold.",
-        broker.request_budget.limit(),
+        broker.front.request_budget().limit(),
     );
     page.gauge(
         "thalweg_group_memory_bytes",
         "Bytes that members of groups have left behind.",
-        broker.groups.account().used(),
+        broker.coordination.groups().account().used(),
     );
     page.gauge(
         "thalweg_group_memory_limit_bytes",
         "Bytes that members of groups may leave behind.",
-        broker.groups.account().limit(),
+        broker.coordination.groups().account().limit(),
     );
     page.gauge(
         "thalweg_fetch_memory_bytes",
         "Bytes that answers to fetches hold, and fetches of many partitions that wait.",
-        broker.fetch_budget.used(),
+        broker.front.fetch_budget().used(),
     );
     page.gauge(
         "thalweg_fetch_memory_limit_bytes",
         "Bytes that answers to fetches may hold, and fetches of many partitions that wait.",
-        broker.fetch_budget.limit(),
+        broker.front.fetch_budget().limit(),
     );
     page.gauge(
         "thalweg_fetch_answer_memory_bytes",
         "Bytes that answers of many partitions hold beside their records until they are sent.",
-        broker.answer_budget.used(),
+        broker.front.answer_budget().used(),
     );
     page.gauge(
         "thalweg_fetch_answer_memory_limit_bytes",
         "Bytes that answers of many partitions may hold beside their records.",
-        broker.answer_budget.limit(),
+        broker.front.answer_budget().limit(),
     );
     let (sessions, partitions, bytes, evictions) = {
-        let sessions = broker.sessions.lock();
+        let sessions = broker.front.sessions();
         let (count, partitions) = sessions.counts();
         (count, partitions, sessions.bytes(), sessions.evictions)
     };
@@ -319,7 +320,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Fetch sessions that gave way to others.",
         evictions,
     );
-    let table = broker.topics();
+    let table = broker.replicas.topics();
     let mut count = 0;
     let mut leaders = 0;
     let (mut under_replicated, mut under_min_isr) = (0, 0);
@@ -332,12 +333,12 @@ pub(crate) fn text(broker: &Broker) -> String {
             under_min_isr += usize::from(lacks.min_isr);
         }
     }
-    let slow = broker.logs.dirs().iter().filter(|dir| dir.is_slow()).count();
+    let slow = broker.replicas.logs().dirs().iter().filter(|dir| dir.is_slow()).count();
     page.gauge("thalweg_slow_log_directories", "Log directories whose appends stall.", slow);
     page.counter(
         "thalweg_append_stalls_total",
         "How often appends to a log directory began to stall.",
-        broker.logs.metrics().append_stalls.get(),
+        broker.replicas.logs().metrics().append_stalls.get(),
     );
     page.gauge("kafka_server_replicamanager_partitioncount", "Partitions here.", count);
     page.gauge("kafka_server_replicamanager_leadercount", "Partitions led here.", leaders);
@@ -351,7 +352,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Partitions led here of which fewer replicas are in sync than min.insync.replicas.",
         under_min_isr,
     );
-    let changes = &broker.shared.isr_changes;
+    let changes = &broker.replicas.shared().isr_changes;
     page.counter(
         "kafka_server_replicamanager_isrexpands_total",
         "Followers that joined an ISR of a partition led here.",
@@ -367,7 +368,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Changes of an ISR that the controller refused.",
         changes.refused(),
     );
-    let moves = broker.moves.figures();
+    let moves = broker.replicas.moves().figures();
     page.gauge(
         "kafka_server_replicaalterlogdirsmanager_maxlag",
         "Records that the future replica lacks that lacks most.",
@@ -384,16 +385,20 @@ pub(crate) fn text(broker: &Broker) -> String {
         moves.moving,
     );
     page.gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", table.len());
-    let offline = broker.logs.dirs().iter().filter(|dir| dir.check().is_err()).count();
+    let offline = broker.replicas.logs().dirs().iter().filter(|dir| dir.check().is_err()).count();
     page.gauge(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "Log directories that are offline.",
         offline,
     );
     cleaner(&mut page, broker);
-    page.gauge("thalweg_log_open_files", "Log files held open.", broker.logs.open_files());
-    let (groups, done) = broker.groups.counts();
-    let loads = broker.groups.load_figures();
+    page.gauge(
+        "thalweg_log_open_files",
+        "Log files held open.",
+        broker.replicas.logs().open_files(),
+    );
+    let (groups, done) = broker.coordination.groups().counts();
+    let loads = broker.coordination.groups().load_figures();
     for (name, ms) in [("max", loads.max_ms), ("avg", loads.average_ms)] {
         page.gauge(
             &format!("kafka_coordinator_group_partition_load_time_{name}"),

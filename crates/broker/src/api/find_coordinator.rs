@@ -6,7 +6,7 @@ use thalweg_wire::messages::find_coordinator_response::Coordinator;
 use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 
 use crate::api::request::Context;
-use crate::node::view::{Node, View};
+use crate::node::view::{BrokerAddress, View};
 use thalweg_metadata::controller::{OFFSETS_TOPIC, TRANSACTIONS_TOPIC};
 
 const GROUP: i8 = 0;
@@ -57,7 +57,7 @@ impl Place {
             }
         };
         let known = {
-            let table = context.broker.topics();
+            let table = context.broker.replicas.topics();
             table.by_name(topic).map(|topic| topic.slots().len())
         };
         let partitions = match known {
@@ -73,7 +73,7 @@ impl Place {
             },
         };
         let partitions = u32::try_from(partitions).unwrap_or(0);
-        Place::Topic(topic, partitions, context.broker.image())
+        Place::Topic(topic, partitions, context.broker.node.image())
     }
 
     /// The coordinator of a key.
@@ -101,7 +101,7 @@ impl Place {
     }
 }
 
-fn found(key: String, node: Node<'_>) -> Coordinator {
+fn found(key: String, node: BrokerAddress<'_>) -> Coordinator {
     Coordinator {
         key,
         node_id: node.id,

@@ -33,7 +33,8 @@ pub(super) async fn handle<R: ControllerRequest>(
     let (broker, client) = (&context.broker, context.client());
     let request = Arc::new(request);
     let forwarded = Arc::clone(&request);
-    let answer = broker.controller.forward(broker, forwarded, context.version, &client).await;
+    let answer =
+        broker.control.controller().forward(broker, forwarded, context.version, &client).await;
     answer.or_else(|error| Ok(request.refused(code(&error)?)))
 }
 

@@ -149,7 +149,7 @@ impl Heartbeats {
         let joins = request.joins();
         let known = self.software.as_ref().and_then(|software| Client::of(software, R::API_KEY));
         let client = known.or(joins.then_some(Client::Unknown))?;
-        if self.carries_records || !broker.groups.holds_heartbeats(request.group()) {
+        if self.carries_records || !broker.coordination.groups().holds_heartbeats(request.group()) {
             return None;
         }
         if R::API_KEY == ApiKey::SYNC_GROUP {
@@ -403,14 +403,14 @@ struct Counted<'c>(&'c Broker);
 
 impl<'c> Counted<'c> {
     fn new(broker: &'c Broker) -> Counted<'c> {
-        broker.metrics.heartbeats_held.up();
+        broker.node.metrics().heartbeats_held.up();
         Counted(broker)
     }
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.metrics.heartbeats_held.down();
+        self.0.node.metrics().heartbeats_held.down();
     }
 }
 
@@ -518,7 +518,7 @@ impl<R: Holdable> HeldRequest<R> {
                     over.as_mut().reset(until.into());
                     continue;
                 }
-                broker.metrics.heartbeats_pushed.add(1);
+                broker.node.metrics().heartbeats_pushed.add(1);
             } else if self.hold.joins {
                 // It is answered with what is free by now.
                 self.ask_again(false).await;

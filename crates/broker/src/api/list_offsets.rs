@@ -114,7 +114,7 @@ async fn locate(
         return Err(ErrorCode::UNSUPPORTED_VERSION);
     }
     let partition = {
-        let table = context.broker.topics();
+        let table = context.broker.replicas.topics();
         let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         Arc::clone(known.hosted(wanted.partition_index)?)
     };
@@ -160,7 +160,8 @@ async fn locate(
             // Looks into batches on disk: not on a worker thread.
             let located = context
                 .broker
-                .disk_reads
+                .replicas
+                .disk_reads()
                 .of(partition.log.dir())
                 .run(move || search(&partition, timestamp))
                 .await

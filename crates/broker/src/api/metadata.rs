@@ -30,7 +30,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
     };
     let wanted = request.topics.unwrap_or_default();
     let mut topics = Vec::new();
-    let image = context.broker.image();
+    let image = context.broker.node.image();
 
     if all {
         topics.extend(image.topics.iter().map(|topic| describe(&context, &image, topic)));
@@ -52,11 +52,15 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
         names.dedup();
         let missing: Vec<String> =
             names.iter().filter(|name| image.topics.by_name(name).is_none()).cloned().collect();
-        let create =
-            request.allow_auto_topic_creation && context.broker.settings().auto_create_topics();
+        let create = request.allow_auto_topic_creation
+            && context.broker.node.settings().auto_create_topics();
         // They are made meanwhile; a client that needs them asks again.
         let told = match create {
-            true => context.broker.auto_topics.begin(&context.broker, missing, context.client()),
+            true => context.broker.control.auto_topics().begin(
+                &context.broker,
+                missing,
+                context.client(),
+            ),
             false => BTreeMap::new(),
         };
         for name in names {
@@ -99,9 +103,9 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
                 ..Default::default()
             })
             .collect(),
-        cluster_id: Some(context.broker.cluster_id.clone()),
+        cluster_id: Some(context.broker.node.cluster_id().to_owned()),
         // Any broker takes what is meant for the controller.
-        controller_id: context.broker.node_id,
+        controller_id: context.broker.node.id(),
         topics,
         cluster_authorized_operations: if request.include_cluster_authorized_operations {
             super::CLUSTER_OPERATIONS
@@ -201,8 +205,8 @@ pub(super) async fn describe_topic_partitions(
     context: Context,
     request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse {
-    let image = context.broker.image();
-    let limit = context.broker.settings().max_request_partitions();
+    let image = context.broker.node.image();
+    let limit = context.broker.node.settings().max_request_partitions();
     let mut left = usize::try_from(request.response_partition_limit)
         .unwrap_or(0)
         .clamp(1, usize::try_from(limit).unwrap_or(2000).max(1));

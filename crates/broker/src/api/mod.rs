@@ -24,6 +24,7 @@ pub(crate) mod fetch;
 pub(crate) mod fetch_session;
 mod find_coordinator;
 mod forward;
+pub(crate) mod front;
 mod groups;
 pub(crate) mod heartbeat;
 mod init_producer_id;
@@ -273,7 +274,7 @@ pub(crate) async fn handle(
     body: &mut [u8],
     charge: &mut Charge,
 ) -> Handled {
-    context.broker.metrics.request(context.api_key);
+    context.broker.node.metrics().request(context.api_key);
     match context.api_key {
         ApiKey::PRODUCE => {
             scratch.heartbeats.observe(ApiKey::PRODUCE);
@@ -285,7 +286,7 @@ pub(crate) async fn handle(
         }
         ApiKey::API_VERSIONS => api_versions::handle(context, scratch, body),
         key => {
-            let known = context.broker.apis.versions(key);
+            let known = context.broker.front.apis().versions(key);
             match known {
                 Some(versions) if versions.contains(&context.version) => {
                     scratch.heartbeats.observe(key);

@@ -41,7 +41,9 @@ pub(super) async fn list(
         duration_ms: request.duration_filter,
     };
     let mut all: Vec<Listed> = Vec::new();
-    for answer in context.broker.coordinated.ask_all(&TransactionRequest::List(filter)) {
+    for answer in
+        context.broker.coordination.coordinated().ask_all(&TransactionRequest::List(filter))
+    {
         match answer.wait().await {
             Some(TransactionResponse::List(Ok(mut listed))) => all.append(&mut listed),
             // It has moved away, to where it is asked for as well.
@@ -91,7 +93,7 @@ async fn describe_one(context: &Context, id: &str) -> Result<Description, ErrorC
     }
     let request = TransactionRequest::Describe { transactional_id: id.to_owned() };
     let count = topic_partitions(&context.broker);
-    match context.broker.coordinated.ask(count, id, request).await {
+    match context.broker.coordination.coordinated().ask(count, id, request).await {
         TransactionResponse::Describe(described) => described,
         _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
     }

@@ -12,7 +12,7 @@ pub(super) async fn handle(
 ) -> Result<UnregisterBrokerResponse, String> {
     let broker = &context.broker;
     // A node of Kafka's that is asked for this goes on without leading anything until it is started again.
-    if broker.controller.remote().is_none() && request.broker_id == broker.node_id {
+    if broker.control.controller().remote().is_none() && request.broker_id == broker.node.id() {
         let reason = format!("node {} is its own controller", request.broker_id);
         return Ok(UnregisterBrokerResponse {
             error_code: ErrorCode::INVALID_REQUEST,

@@ -59,18 +59,18 @@ pub(crate) async fn write(
     broker: &Arc<Broker>,
     request: WriteTxnMarkersRequest,
 ) -> WriteTxnMarkersResponse {
-    let timeout = u64::try_from(broker.settings().request_timeout_ms()).unwrap_or(0);
+    let timeout = u64::try_from(broker.node.settings().request_timeout_ms()).unwrap_or(0);
     let timeout = Duration::from_millis(timeout);
     let written = write_all(broker, request, timeout).await;
     let Written { mut results, uncommitted, producers, of_groups } = written;
     // Markers wait with memory of their own, as what is produced does.
-    let mut held = Charge::new(&broker.fetch_budget);
+    let mut held = Charge::new(broker.front.fetch_budget());
     let bytes = uncommitted.len()
         * (size_of::<Uncommitted>() + size_of::<i64>() + DelayedProduce::BYTES_OF_APPEND);
     let has_room = held.try_raise_to(bytes);
     let waiting = Uncommitted::register(&uncommitted);
     // A stop that began before this has told nobody.
-    let timeout = match has_room && !broker.is_stopping() {
+    let timeout = match has_room && !broker.node.is_stopping() {
         true => timeout,
         false => Duration::ZERO,
     };
@@ -101,7 +101,7 @@ async fn write_all(
         // A transaction ends once in each partition.
         let mut ended = BTreeSet::new();
         for named in &marker.topics {
-            let topic = broker.topics().by_name(&named.name).cloned();
+            let topic = broker.replicas.topics().by_name(&named.name).cloned();
             for &partition in &named.partition_indexes {
                 if !ended.insert((named.name.as_str(), partition)) {
                     continue;
@@ -127,7 +127,7 @@ async fn write_all(
                         transaction_version: i16::from(marker.transaction_version),
                         commit: marker.transaction_result,
                     };
-                    let ended = broker.groups.complete_transaction(partition, end);
+                    let ended = broker.coordination.groups().complete_transaction(partition, end);
                     written.of_groups.push((marker.producer_id, partition, Box::pin(ended)));
                     continue;
                 }
@@ -189,7 +189,7 @@ async fn append(
     if partition.check_in_sync() == Err(too_few) {
         return Err(too_few);
     }
-    let now = broker.clock.wall_ms();
+    let now = broker.node.clock().wall_ms();
     let end = EndTxnMarker {
         commit: marker.transaction_result,
         coordinator_epoch: marker.coordinator_epoch,
@@ -207,7 +207,7 @@ async fn append(
         }
         failure.code()
     })?;
-    broker.metrics.transaction_markers.add(1);
+    broker.node.metrics().transaction_markers.add(1);
     Ok((!partition.is_alone()).then(|| Uncommitted {
         partition: Arc::clone(partition),
         part: 0,

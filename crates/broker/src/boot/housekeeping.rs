@@ -118,14 +118,14 @@ impl DirFailureListener for DirFailures {
     fn failed(&self, dir: &LogDir, error: &StorageError) {
         tracing::error!(dir = %dir.path().display(), %error, "a log directory is offline");
         let Some(broker) = self.broker.get().and_then(Weak::upgrade) else { return };
-        if dir.id() == broker.metadata_directory {
-            broker.fail("the directory of the metadata log is offline");
-        } else if broker.logs.dirs().iter().all(|dir| dir.check().is_err()) {
-            broker.fail("all log directories are offline");
+        if dir.id() == broker.control.metadata_directory() {
+            broker.node.fail("the directory of the metadata log is offline");
+        } else if broker.replicas.logs().dirs().iter().all(|dir| dir.check().is_err()) {
+            broker.node.fail("all log directories are offline");
         }
         // On the thread that met the error, which may hold locks of a log or the controller: only
         // what takes none of these is done here, the rest in `directories`.
-        for topic in broker.topics().iter() {
+        for topic in broker.replicas.topics().iter() {
             for partition in topic.partitions() {
                 if partition.log.dir().id() == dir.id() {
                     partition.go_offline();
@@ -133,10 +133,10 @@ impl DirFailureListener for DirFailures {
                 }
             }
         }
-        if let Some(remote) = broker.controller.remote() {
+        if let Some(remote) = broker.control.controller().remote() {
             remote.life.directories_lost(vec![dir.id()]);
         }
-        broker.directories.wake();
+        broker.control.directories().wake();
     }
 }
 
@@ -150,15 +150,15 @@ fn every_after(
     work: impl Fn(&Broker) + Send + Sync + 'static,
 ) -> JoinHandle<()> {
     let (served, work) = (Arc::clone(broker), Arc::new(work));
-    let mut ahead_ms = broker.clock.ahead_ms();
-    broker.spawn_until_stopped(async move {
+    let mut ahead_ms = broker.node.clock().ahead_ms();
+    broker.node.spawn_until_stopped(async move {
         let mut pause = delay;
         loop {
             let pause_ms = u64::try_from(pause).unwrap_or(1).max(1);
-            served.clock.sleep_since(ahead_ms, Duration::from_millis(pause_ms)).await;
+            served.node.clock().sleep_since(ahead_ms, Duration::from_millis(pause_ms)).await;
             let _turn = turn.lock().await;
             // A test may move the clock while the work is done: that counts for the pause behind it.
-            ahead_ms = served.clock.ahead_ms();
+            ahead_ms = served.node.clock().ahead_ms();
             let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
             if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
                 tracing::error!("housekeeping panicked; it goes on with the next turn");
@@ -188,7 +188,7 @@ impl Dirs<'_> {
     ) {
         for (dir, turn) in &self.dirs {
             let dir = Arc::clone(dir);
-            let work = move |b: &Broker| work(b, b.logs.in_dir(&dir));
+            let work = move |b: &Broker| work(b, b.replicas.logs().in_dir(&dir));
             self.tasks.push(every_after(delay, self.broker, Arc::clone(turn), interval, work));
         }
     }
@@ -215,57 +215,64 @@ const FLUSH_MS_MAX: i64 = 2_000;
 /// Opens what could not be opened for lack of descriptors or memory, for as long as it is polled.
 async fn open_again(broker: Arc<Broker>) {
     loop {
-        broker.unopened_added.notified().await;
+        broker.replicas.unopened_added().notified().await;
         tokio::time::sleep(OPEN_AGAIN).await;
-        broker.open_missing();
+        broker.replicas.open_missing();
     }
 }
 
 /// Followers are looked at this often: half of `replica.lag.time.max.ms`.
 fn lag(broker: &Broker) -> i64 {
-    (broker.settings().config.replica_lag_time_max_ms() / 2).max(1)
+    (broker.node.settings().config.replica_lag_time_max_ms() / 2).max(1)
 }
 
 fn check_lag(broker: &Broker) {
-    for topic in broker.topics().iter() {
+    for topic in broker.replicas.topics().iter() {
         topic.partitions().for_each(|partition| partition.check_lag());
     }
 }
 
 fn report_late(broker: &Broker) {
-    broker.transactions.late.report(broker);
+    broker.coordination.transactions().late.report(broker);
 }
 
 async fn keep_producer_ids(broker: Arc<Broker>) {
-    broker.producer_ids.keep(&broker).await;
+    broker.control.producer_ids().keep(&broker).await;
 }
 
 async fn write_markers(broker: Arc<Broker>) {
-    broker.transactions.markers.run(&broker).await;
+    broker.coordination.transactions().markers.run(&broker).await;
 }
 
 /// Starts everything that runs by the clock, until the broker stops.
 pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
-    let delay = broker.settings().initial_task_delay_ms();
+    let delay = broker.node.settings().initial_task_delay_ms();
     let mut tasks = vec![
-        broker.spawn_until_stopped(crate::replicas::replication::ask_for_isrs(Arc::clone(broker))),
         broker
+            .node
+            .spawn_until_stopped(crate::replicas::replication::ask_for_isrs(Arc::clone(broker))),
+        broker
+            .node
             .spawn_until_stopped(crate::replicas::replication::take_over_stuck(Arc::clone(broker))),
         every_after(lag(broker), broker, Arc::default(), lag, check_lag),
         every_after(LATE_CHECK_MS, broker, Arc::default(), |_| LATE_CHECK_MS, report_late),
-        broker.spawn_until_stopped(open_again(Arc::clone(broker))),
-        broker.spawn_until_stopped(crate::replicas::openings::run(Arc::clone(broker))),
-        broker.spawn_until_stopped(broker.groups.log_rebalances()),
-        broker.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),
-        broker.spawn_until_stopped(write_markers(Arc::clone(broker))),
+        broker.node.spawn_until_stopped(open_again(Arc::clone(broker))),
+        broker.node.spawn_until_stopped(crate::replicas::openings::run(Arc::clone(broker))),
+        broker.node.spawn_until_stopped(broker.coordination.groups().log_rebalances()),
+        broker.node.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),
+        broker.node.spawn_until_stopped(write_markers(Arc::clone(broker))),
     ];
-    for _ in 0..crate::replicas::moves::threads(&broker.settings().config, broker.logs.dirs()) {
-        tasks.push(broker.spawn_until_stopped(crate::replicas::moves::run(Arc::clone(broker))));
+    for _ in 0..crate::replicas::moves::threads(
+        &broker.node.settings().config,
+        broker.replicas.logs().dirs(),
+    ) {
+        tasks
+            .push(broker.node.spawn_until_stopped(crate::replicas::moves::run(Arc::clone(broker))));
     }
     // An observer of other nodes' controllers looks after its log by itself.
-    if let Controller::Embedded(controller) = &broker.controller {
-        let interval = |b: &Broker| match b.settings().metadata_snapshot_interval_ms() {
+    if let Controller::Embedded(controller) = broker.control.controller() {
+        let interval = |b: &Broker| match b.node.settings().metadata_snapshot_interval_ms() {
             0 => METADATA_TIDY_MS,
             interval => interval.min(METADATA_TIDY_MS),
         };
@@ -273,48 +280,51 @@ pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
         let tidy = move |b: &Broker| controller.tidy(b);
         tasks.push(every_after(interval(broker), broker, Arc::default(), interval, tidy));
         tasks.push(
-            broker.spawn_until_stopped(crate::control::directories::report(Arc::clone(broker))),
+            broker
+                .node
+                .spawn_until_stopped(crate::control::directories::report(Arc::clone(broker))),
         );
     }
-    let dirs = broker.logs.all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
+    let dirs =
+        broker.replicas.logs().all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
     let mut all = Dirs { broker, dirs, tasks };
     all.every_after(
         delay,
-        |b| b.settings().retention_check_interval_ms(),
+        |b| b.node.settings().retention_check_interval_ms(),
         |b, dir| {
-            dir.clean_up(b.clock.wall_ms());
+            dir.clean_up(b.node.clock().wall_ms());
         },
     );
     all.every_after(
         delay,
-        |b| b.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
+        |b| b.node.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
         |b, dir| {
-            let now = b.clock.wall_ms();
+            let now = b.node.clock().wall_ms();
             dir.flush_due(now);
             dir.delete_due(now);
         },
     );
     all.every_after(
         delay,
-        |b| i64::from(b.settings().flush_offset_checkpoint_interval_ms()),
+        |b| i64::from(b.node.settings().flush_offset_checkpoint_interval_ms()),
         |_, dir| dir.checkpoint_recovery_points(),
     );
     all.every_after(
         delay,
-        |b| i64::from(b.settings().flush_start_offset_checkpoint_interval_ms()),
+        |b| i64::from(b.node.settings().flush_start_offset_checkpoint_interval_ms()),
         |_, dir| dir.checkpoint_log_starts(),
     );
     all.every(
-        |b| b.settings().high_watermark_checkpoint_interval_ms(),
+        |b| b.node.settings().high_watermark_checkpoint_interval_ms(),
         |_, dir| {
             dir.checkpoint_high_watermarks();
             dir.close_idle_files();
         },
     );
     all.every(
-        |b| i64::from(b.settings().producer_id_expiration_check_interval_ms()),
+        |b| i64::from(b.node.settings().producer_id_expiration_check_interval_ms()),
         |b, dir| {
-            dir.expire_producers(b.clock.wall_ms());
+            dir.expire_producers(b.node.clock().wall_ms());
         },
     );
     all.tasks

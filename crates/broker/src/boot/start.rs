@@ -109,22 +109,22 @@ impl RunningBroker {
 
     /// The cluster's id.
     pub fn cluster_id(&self) -> &str {
-        &self.broker.cluster_id
+        self.broker.node.cluster_id()
     }
 
     /// Lets one worker of this runtime sleep until a disk stalls, so that there is somebody to
     /// serve what has nothing to do with that disk. For a runtime of the broker's own, with a
     /// worker more than there are processors.
     pub fn keep_spare_worker(&self) {
-        let stalls = Arc::clone(self.broker.logs.stalls());
+        let stalls = Arc::clone(self.broker.replicas.logs().stalls());
         self.spare_worker.lock().get_or_insert_with(|| SpareWorker::keep(stalls));
     }
 
     /// Waits until the broker stops by itself; gives the reason.
     pub async fn failed(&self) -> String {
-        let mut shutdown = self.broker.shutdown.subscribe();
+        let mut shutdown = self.broker.node.subscribe_shutdown();
         let _ = shutdown.wait_for(|stop| *stop).await;
-        self.broker.fatal().unwrap_or_else(|| "the broker was stopped".into())
+        self.broker.node.fatal().unwrap_or_else(|| "the broker was stopped".into())
     }
 
     /// What `/metrics` shows, in Prometheus' text format.
@@ -140,10 +140,10 @@ impl RunningBroker {
 
     async fn stop(&self) {
         let broker = Arc::clone(&self.broker);
-        if let Some(remote) = broker.controller.remote() {
+        if let Some(remote) = broker.control.controller().remote() {
             crate::control::membership::leave(&broker, remote).await;
         }
-        broker.shutdown.send_replace(true);
+        broker.node.stop();
         self.spare_worker.lock().take();
         let tasks = std::mem::take(&mut *self.tasks.lock());
         for task in tasks {
@@ -152,16 +152,16 @@ impl RunningBroker {
         broker.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
             // No log is opened any more.
-            broker.openings.stop();
-            let now = broker.clock.wall_ms();
-            let epoch = broker.epoch();
-            if let Controller::Embedded(controller) = &broker.controller {
+            broker.replicas.openings().stop();
+            let now = broker.node.clock().wall_ms();
+            let epoch = broker.control.epoch();
+            if let Controller::Embedded(controller) = broker.control.controller() {
                 if let Err(error) = controller.leave(&broker) {
                     tracing::warn!(%error, "the broker could not sign off");
                 }
                 controller.close(now);
             }
-            broker.logs.shut_down(epoch, now);
+            broker.replicas.logs().shut_down(epoch, now);
         });
         if closing.await.is_err() {
             tracing::error!("the shutdown was not clean");
@@ -171,12 +171,12 @@ impl RunningBroker {
 
 /// Starts compaction, with what the image says of topics and brokers.
 fn start_cleaner(broker: &Broker) {
-    if !broker.settings().cleaner_enabled() {
+    if !broker.node.settings().cleaner_enabled() {
         tracing::warn!("log.cleaner.enable is false: compacted topics keep every record");
         return;
     }
-    let clock = broker.clock.clone();
-    broker.logs.start_cleaner(Arc::new(move || clock.wall_ms()));
+    let clock = broker.node.clock().clone();
+    broker.replicas.logs().start_cleaner(Arc::new(move || clock.wall_ms()));
 }
 
 /// The log directories, open.
@@ -343,7 +343,7 @@ fn broker_of(
         fetch_memory: fetch_memory.unwrap_or_else(crate::node::settings::fetch_memory),
         log_levels,
     });
-    broker.coordinated.attach(&broker);
+    broker.coordination.coordinated().attach(&broker);
     failures.attach(&broker);
     broker
 }
@@ -395,7 +395,7 @@ fn embedded(
         let begun = controller.bootstrap(&broker, records);
         begun.map_err(|e| StartError::Metadata(e.to_string()))?;
     }
-    if let Some(found) = other_level(&config, broker.image().features.metadata_version) {
+    if let Some(found) = other_level(&config, broker.node.image().features.metadata_version) {
         tracing::warn!(
             "{FORMAT_RELEASE}={} changes nothing: the directory has metadata.version {found}; remove the config, or \
              change the level with kafka-features",
@@ -405,7 +405,7 @@ fn embedded(
     let joined = registration::join(&broker, &controller, &joining, owner.listener);
     joined.map_err(StartError::Metadata)?;
     // What failed, or was found elsewhere than the metadata says, before anybody listened.
-    broker.directories.wake();
+    broker.control.directories().wake();
     let settled = controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(broker)
@@ -470,9 +470,11 @@ async fn joined(
     // It may have begun to accept.
     broker.answer_all().await;
     let closing = tokio::task::spawn_blocking(move || match publication.is_serving() {
-        true => broker.logs.shut_down(broker.epoch(), broker.clock.wall_ms()),
+        true => {
+            broker.replicas.logs().shut_down(broker.control.epoch(), broker.node.clock().wall_ms())
+        }
         // As they were found, for whoever starts next.
-        false => broker.logs.hand_back(&report),
+        false => broker.replicas.logs().hand_back(&report),
     });
     let _ = closing.await;
     Err(StartError::Metadata(reason))
@@ -588,10 +590,10 @@ fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>,
     let listening: Vec<_> = bound.into_iter().map(listen).collect::<Result<_, _>>()?;
     let mut tasks = Vec::new();
     for (listener, listening) in listening {
-        let limits = Arc::clone(broker.connections.limits());
+        let limits = Arc::clone(broker.front.connections().limits());
         let requests = ConnectionRequests::new;
         let accepting = listener::accept(Arc::clone(broker), listener, listening, limits, requests);
-        tasks.push(broker.spawn_until_stopped(accepting));
+        tasks.push(broker.node.spawn_until_stopped(accepting));
     }
     Ok(tasks)
 }

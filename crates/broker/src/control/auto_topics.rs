@@ -72,7 +72,7 @@ struct Begun {
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        let mut in_flight = self.broker.auto_topics.in_flight.lock();
+        let mut in_flight = self.broker.control.auto_topics().in_flight.lock();
         for name in &self.names {
             in_flight.remove(name);
         }
@@ -88,9 +88,9 @@ pub(crate) async fn create(
 ) -> Result<BTreeMap<String, ErrorCode>, ControllerError> {
     let mut refused = BTreeMap::new();
     let topics = names.iter().map(|name| creatable(broker, name)).collect();
-    let timeout_ms = broker.settings().request_timeout_ms();
+    let timeout_ms = broker.node.settings().request_timeout_ms();
     let request = CreateTopicsRequest { topics, timeout_ms, ..Default::default() };
-    let controller = &broker.controller;
+    let controller = broker.control.controller();
     let decision = async {
         match client {
             Some(client) => {
@@ -117,10 +117,10 @@ pub(crate) async fn create(
 fn creatable(broker: &Broker, name: &str) -> CreatableTopic {
     match InternalTopic::named(name) {
         // As its coordinator would make it, whoever names it first.
-        Some(topic) => topic.creatable(&broker.settings()),
+        Some(topic) => topic.creatable(&broker.node.settings()),
         // By this broker's settings, which may be others than the controllers'.
         None => {
-            let settings = broker.settings();
+            let settings = broker.node.settings();
             let factor = settings.config.default_replication_factor();
             CreatableTopic {
                 name: name.to_owned(),

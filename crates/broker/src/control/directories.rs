@@ -75,10 +75,10 @@ impl Directories {
 /// Reports what is noted, for as long as it is polled.
 pub(crate) async fn report(broker: Arc<Broker>) {
     loop {
-        broker.directories.changed.notified().await;
+        broker.control.directories().changed.notified().await;
         settle_moves(&broker);
         loop {
-            let taken = broker.directories.take();
+            let taken = broker.control.directories().take();
             if taken.is_empty() {
                 break;
             }
@@ -90,32 +90,35 @@ pub(crate) async fn report(broker: Arc<Broker>) {
 
 /// What was moving from or to a directory that failed is where it is, and is told so before the failure is.
 fn settle_moves(broker: &Arc<Broker>) {
-    if broker.logs.dirs().iter().all(|dir| dir.check().is_ok()) {
+    if broker.replicas.logs().dirs().iter().all(|dir| dir.check().is_ok()) {
         return;
     }
-    for topic in broker.topics().iter() {
+    for topic in broker.replicas.topics().iter() {
         topic.partitions().for_each(|partition| partition.come_online_if_moved());
     }
     // Not waited for: the failure is to be reported however long the disk hangs.
-    for future in broker.moves.give_up_offline(broker) {
-        let (broker, pool) = (Arc::clone(broker), broker.disk_changes.of(future.dir()).clone());
+    for future in broker.replicas.moves().give_up_offline(broker) {
+        let (broker, pool) =
+            (Arc::clone(broker), broker.replicas.disk_changes().of(future.dir()).clone());
         tokio::spawn(async move {
             // What is there of it is found by a later start.
-            let remove = move || broker.logs.remove_future(&future, broker.clock.wall_ms());
+            let remove = move || {
+                broker.replicas.logs().remove_future(&future, broker.node.clock().wall_ms())
+            };
             let _ = pool.run(remove).await;
         });
     }
 }
 
 async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
-    let request = request_of(broker.node_id, broker.epoch(), assignments);
-    let answer = broker.controller.send(broker, request).await;
+    let request = request_of(broker.node.id(), broker.control.epoch(), assignments);
+    let answer = broker.control.controller().send(broker, request).await;
     look_at(answer.as_ref().map_err(ToString::to_string));
     let is_taken = answer.is_ok_and(|answer| answer.error_code.is_ok());
     // The embedded controller answers once and for all.
-    if !is_taken && broker.controller.remote().is_some() {
+    if !is_taken && broker.control.controller().remote().is_some() {
         tokio::time::sleep(RETRY).await;
-        broker.directories.note_again(assignments);
+        broker.control.directories().note_again(assignments);
     }
 }
 
@@ -124,11 +127,11 @@ async fn report_assignments(broker: &Arc<Broker>, assignments: &Assignments) {
 /// only partitions that lie in one of these get a leader then.
 pub(crate) fn report_before_unfencing(broker: &Arc<Broker>, controller: &EmbeddedController) {
     loop {
-        let taken = broker.directories.take();
+        let taken = broker.control.directories().take();
         if taken.is_empty() {
             return;
         }
-        let request = request_of(broker.node_id, broker.epoch(), &taken);
+        let request = request_of(broker.node.id(), broker.control.epoch(), &taken);
         let answer = controller.send_blocking(broker, &request);
         look_at(answer.as_ref().map_err(ToString::to_string));
     }
@@ -189,11 +192,13 @@ fn request_of(
 }
 
 async fn report_offline(broker: &Arc<Broker>) {
-    if broker.logs.dirs().iter().all(|dir| dir.check().is_ok()) || broker.is_stopping() {
+    if broker.replicas.logs().dirs().iter().all(|dir| dir.check().is_ok())
+        || broker.node.is_stopping()
+    {
         return;
     }
     // What cannot be written must not be answered for: the groups look for their coordinator again.
-    let table = broker.topics();
+    let table = broker.replicas.topics();
     for internal in InternalTopic::ALL {
         for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
             if partition.log.dir().check().is_err() {

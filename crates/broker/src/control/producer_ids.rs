@@ -75,11 +75,11 @@ impl ProducerIds {
             return Ok(());
         }
         let request = AllocateProducerIdsRequest {
-            broker_id: broker.node_id,
-            broker_epoch: broker.epoch(),
+            broker_id: broker.node.id(),
+            broker_epoch: broker.control.epoch(),
             ..Default::default()
         };
-        let response = broker.controller.send(broker, request).await?;
+        let response = broker.control.controller().send(broker, request).await?;
         if response.error_code.is_err() {
             return Err(ControllerError::Refused(response.error_code));
         }

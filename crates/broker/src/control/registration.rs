@@ -135,13 +135,13 @@ fn send<R: ControllerRequest>(
 /// What a broker that serves says of itself now.
 fn heartbeat(broker: &Broker) -> BrokerHeartbeatRequest {
     BrokerHeartbeatRequest {
-        broker_id: broker.node_id,
-        broker_epoch: broker.epoch(),
-        current_metadata_offset: broker.image().provenance.offset,
+        broker_id: broker.node.id(),
+        broker_epoch: broker.control.epoch(),
+        current_metadata_offset: broker.node.image().provenance.offset,
         want_fence: false,
         want_shut_down: false,
-        offline_log_dirs: offline(&broker.logs),
-        cordoned_log_dirs: Some(cordoned(&broker.logs, &broker.settings().config)),
+        offline_log_dirs: offline(broker.replicas.logs()),
+        cordoned_log_dirs: Some(cordoned(broker.replicas.logs(), &broker.node.settings().config)),
         ..Default::default()
     }
 }
@@ -162,23 +162,23 @@ fn offline(logs: &LogManager) -> Vec<Uuid> {
 /// Tells the controller which directories are cordoned and which are offline, if that is news:
 /// nobody leads what is in an offline one, and it is no longer in the registration.
 pub(crate) async fn report_directories(broker: &Arc<Broker>) {
-    if let Some(remote) = broker.controller.remote() {
-        remote.life.directories_lost(offline(&broker.logs));
-        let image = broker.image();
-        let config = &broker.settings().config;
+    if let Some(remote) = broker.control.controller().remote() {
+        remote.life.directories_lost(offline(broker.replicas.logs()));
+        let image = broker.node.image();
+        let config = &broker.node.settings().config;
         remote.life.set_cordoned(crate::control::membership::cordoned(
-            &broker.logs,
+            broker.replicas.logs(),
             config,
             &image,
         ));
         return;
     }
-    if broker.image().cluster.broker(broker.node_id).is_none_or(|node| node.fenced) {
+    if broker.node.image().cluster.broker(broker.node.id()).is_none_or(|node| node.fenced) {
         // Before it joined: the heartbeat that unfences it says the same.
         return;
     }
-    let _heartbeat = broker.heartbeat.lock().await;
-    match broker.controller.send(broker, heartbeat(broker)).await {
+    let _heartbeat = broker.control.heartbeat.lock().await;
+    match broker.control.controller().send(broker, heartbeat(broker)).await {
         Ok(answer) if answer.error_code.is_ok() => {}
         Ok(answer) => {
             tracing::error!(error = %answer.error_code,

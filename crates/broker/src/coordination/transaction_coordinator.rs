@@ -77,7 +77,7 @@ impl TransactionCoordinator {
         let broker = Arc::clone(&markers);
         let write_markers = move |source: Source<TransactionShard>, effect| {
             if let Some(broker) = broker.get().and_then(Weak::upgrade) {
-                broker.transactions.markers.write(source, effect);
+                broker.coordination.transactions().markers.write(source, effect);
             }
         };
         let coordinator = Coordinator::new(runtime, clock, shard, initial, write_markers);

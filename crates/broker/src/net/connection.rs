@@ -97,11 +97,11 @@ pub(crate) fn serve<R: Requests>(
     peer: SocketAddr,
     counted: (Permit, Socket),
 ) -> impl Future<Output = ()> + Send {
-    let connection_id = broker.next_connection_id();
+    let connection_id = broker.front.next_connection_id();
     let mut connection = Connection {
         reader: FrameReader::new(
-            &broker.request_budget,
-            broker.settings().frame_max,
+            broker.front.request_budget(),
+            broker.node.settings().frame_max,
             R::uses_reserve,
         ),
         requests,
@@ -110,25 +110,25 @@ pub(crate) fn serve<R: Requests>(
         idle: Idle::default(),
     };
     let broker = Arc::clone(&connection.broker);
-    let mut cut_off = broker.cut_off.subscribe();
-    broker.metrics.connections_opened.add(1);
+    let mut cut_off = broker.front.subscribe_cut_off();
+    broker.node.metrics().connections_opened.add(1);
     async move {
         let end = run_until_stopped(&broker, &mut connection, &mut cut_off).await;
         match end {
             Ok(End::Peer | End::Shutdown | End::Idle) => {}
             Ok(End::Refused(reason)) => {
-                broker.metrics.connections_refused_input.add(1);
+                broker.node.metrics().connections_refused_input.add(1);
                 tracing::info!(%peer, connection_id, reason, "connection closed");
             }
             Ok(End::Io(error)) => {
                 tracing::debug!(%peer, connection_id, %error, "connection failed");
             }
             Err(()) => {
-                broker.metrics.panics.add(1);
+                broker.node.metrics().panics.add(1);
                 tracing::error!(%peer, connection_id, "a request panicked; its connection is closed");
             }
         }
-        broker.metrics.connections_closed.add(1);
+        broker.node.metrics().connections_closed.add(1);
         // What counts it goes after the socket itself.
         drop(connection);
         drop((counted, cut_off));
@@ -141,7 +141,7 @@ async fn run_until_stopped<R: Requests>(
     connection: &mut Connection<R>,
     cut_off: &mut watch::Receiver<bool>,
 ) -> Result<End, ()> {
-    let mut shutdown = broker.shutdown.subscribe();
+    let mut shutdown = broker.node.subscribe_shutdown();
     let turn = Turn::default();
     let mut run = pin!(CatchPanic(connection.run(&turn)));
     let ended = tokio::select! {
@@ -224,7 +224,7 @@ impl<R: Requests> Connection<R> {
                     return end;
                 }
             }
-            self.idle.set_limit(self.broker.settings().idle_max);
+            self.idle.set_limit(self.broker.node.settings().idle_max);
             let frame = match self.reader.next(&mut self.stream, &mut self.idle).await {
                 Ok(frame) => frame,
                 Err(FrameError::Closed) => return End::Peer,

@@ -96,12 +96,12 @@ pub(crate) async fn accept<R: Requests + 'static>(
                 // Above a rate or the total a new connection waits (its bytes stay in the kernel),
                 // and those after it in the backlog, as in Kafka; above the limits of its address
                 // it is closed.
-                let mut pause = limits.arrived(&name, broker.clock.monotonic_ms());
+                let mut pause = limits.arrived(&name, broker.node.clock().monotonic_ms());
                 while pause > 0 || limits.full(&name) {
                     let pause = Duration::from_millis(std::mem::take(&mut pause).max(FULL_PAUSE));
                     tokio::time::sleep(pause).await;
                 }
-                let now = broker.clock.monotonic_ms();
+                let now = broker.node.clock().monotonic_ms();
                 let permit = match limits.admit(&name, peer.ip(), now) {
                     Admission::Granted(permit) => permit,
                     Admission::TooMany => {

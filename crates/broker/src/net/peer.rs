@@ -12,8 +12,8 @@ pub(crate) type Connection = Option<(Endpoint, Outgoing)>;
 
 /// Where a broker is on the listener between brokers, as the metadata says.
 fn endpoint(broker: &Broker, id: i32) -> Option<Endpoint> {
-    let settings = broker.settings();
-    let image = broker.image();
+    let settings = broker.node.settings();
+    let image = broker.node.image();
     let listener = settings.config.inter_broker_listener().0;
     let registered = image.cluster.broker(id).and_then(|it| it.endpoint(listener))?;
     Some(Endpoint { host: registered.host.clone(), port: registered.port })

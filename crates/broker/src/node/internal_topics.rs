@@ -98,10 +98,16 @@ impl InternalTopic {
     pub(crate) fn elected(self, broker: &Broker, partition: &Arc<Partition>) {
         match self {
             InternalTopic::Offsets => {
-                broker.groups.elected(Arc::clone(partition), partition.leader().epoch);
+                broker
+                    .coordination
+                    .groups()
+                    .elected(Arc::clone(partition), partition.leader().epoch);
             }
             InternalTopic::Transactions => {
-                broker.coordinated.elected(Arc::clone(partition), partition.leader().epoch);
+                broker
+                    .coordination
+                    .coordinated()
+                    .elected(Arc::clone(partition), partition.leader().epoch);
             }
             // There are no coordinators of these yet.
             InternalTopic::ShareState => {}
@@ -112,8 +118,10 @@ impl InternalTopic {
     /// in any.
     pub(crate) fn resigned(self, broker: &Broker, index: i32, leader_epoch: Option<i32>) {
         match self {
-            InternalTopic::Offsets => broker.groups.resigned(index, leader_epoch),
-            InternalTopic::Transactions => broker.coordinated.resigned(index, leader_epoch),
+            InternalTopic::Offsets => broker.coordination.groups().resigned(index, leader_epoch),
+            InternalTopic::Transactions => {
+                broker.coordination.coordinated().resigned(index, leader_epoch)
+            }
             InternalTopic::ShareState => {}
         }
     }

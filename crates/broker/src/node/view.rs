@@ -11,7 +11,7 @@ pub(crate) struct View(pub(crate) Arc<MetadataImage>);
 
 /// A broker as clients are told of it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Node<'a> {
+pub(crate) struct BrokerAddress<'a> {
     pub(crate) id: i32,
     pub(crate) host: &'a str,
     pub(crate) port: u16,
@@ -25,9 +25,9 @@ impl Deref for View {
     }
 }
 
-fn node<'a>(broker: &'a BrokerRegistration, listener: &str) -> Option<Node<'a>> {
+fn node<'a>(broker: &'a BrokerRegistration, listener: &str) -> Option<BrokerAddress<'a>> {
     let endpoint = broker.endpoint(listener)?;
-    Some(Node {
+    Some(BrokerAddress {
         id: broker.id,
         host: &endpoint.host,
         port: endpoint.port,
@@ -37,13 +37,16 @@ fn node<'a>(broker: &'a BrokerRegistration, listener: &str) -> Option<Node<'a>> 
 
 impl View {
     /// A broker that is up, at its address for clients of `listener`.
-    pub(crate) fn endpoint(&self, id: i32, listener: &str) -> Option<Node<'_>> {
+    pub(crate) fn endpoint(&self, id: i32, listener: &str) -> Option<BrokerAddress<'_>> {
         let broker = self.cluster.broker(id)?;
         if broker.fenced { None } else { node(broker, listener) }
     }
 
     /// All brokers that are up.
-    pub(crate) fn nodes<'a>(&'a self, listener: &'a str) -> impl Iterator<Item = Node<'a>> {
+    pub(crate) fn nodes<'a>(
+        &'a self,
+        listener: &'a str,
+    ) -> impl Iterator<Item = BrokerAddress<'a>> {
         self.cluster.brokers.values().filter(|b| !b.fenced).filter_map(move |b| node(b, listener))
     }
 

@@ -9,3 +9,113 @@ pub(crate) mod replication;
 pub(crate) mod topic_settings;
 pub(crate) mod topics;
 pub(crate) mod wait;
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use parking_lot::Mutex;
+use thalweg_log::LogManager;
+use tokio::sync::Notify;
+
+use crate::node::Node;
+use crate::node::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
+use moves::Moves;
+use openings::{Indexes, Openings};
+use partition::Shared;
+use replication::Fetchers;
+use topics::{TopicTable, TopicsGuard};
+
+/// The partitions that this node has, and what is done to them.
+pub(crate) struct Replicas {
+    node: Arc<Node>,
+    logs: LogManager,
+    /// What partitions go by.
+    shared: Arc<Shared>,
+    topics: ArcSwap<TopicTable>,
+    /// Held while image or topics are replaced: for changes of the metadata, and to open partitions later. The controller
+    /// is not asked under it, because it takes this lock to publish its decisions.
+    publishing: Mutex<()>,
+    /// What this broker fetches from others.
+    fetchers: Fetchers,
+    /// Partitions whose logs are to be opened.
+    openings: Openings,
+    /// Those whose logs could not be opened for lack of descriptors or memory: they wait again after a while.
+    unopened: Mutex<Indexes>,
+    /// There are some.
+    unopened_added: Notify,
+    moves: Moves,
+    disk_reads: DirPools,
+    /// Beside the reads: a flush that hangs stops no read.
+    disk_changes: DirPools,
+    /// Beside both: moves take long, and wait for two disks.
+    disk_moves: DirPools,
+}
+
+impl Replicas {
+    pub(crate) fn new(node: Arc<Node>, logs: LogManager) -> Arc<Replicas> {
+        let move_threads = moves::threads(node.static_config(), logs.dirs());
+        Arc::new(Replicas {
+            shared: Arc::new(Shared::new(Arc::clone(&node))),
+            node,
+            topics: ArcSwap::default(),
+            publishing: Mutex::default(),
+            fetchers: Fetchers::default(),
+            openings: Openings::default(),
+            unopened: Mutex::default(),
+            unopened_added: Notify::new(),
+            moves: Moves::default(),
+            disk_reads: DirPools::new(logs.dirs(), READS_PER_DIR),
+            disk_changes: DirPools::new(logs.dirs(), CHANGES_PER_DIR),
+            disk_moves: DirPools::new(logs.dirs(), move_threads),
+            logs,
+        })
+    }
+
+    #[inline]
+    pub(crate) fn logs(&self) -> &LogManager {
+        &self.logs
+    }
+
+    /// The topics now.
+    #[inline]
+    pub(crate) fn topics(&self) -> TopicsGuard {
+        self.topics.load()
+    }
+
+    #[inline]
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    pub(crate) fn fetchers(&self) -> &Fetchers {
+        &self.fetchers
+    }
+
+    pub(crate) fn openings(&self) -> &Openings {
+        &self.openings
+    }
+
+    /// Notified when there are partitions whose logs could not be opened for lack of descriptors or memory.
+    pub(crate) fn unopened_added(&self) -> &Notify {
+        &self.unopened_added
+    }
+
+    pub(crate) fn moves(&self) -> &Moves {
+        &self.moves
+    }
+
+    /// Threads for reads.
+    pub(crate) fn disk_reads(&self) -> &DirPools {
+        &self.disk_reads
+    }
+
+    /// Threads for changes of logs.
+    pub(crate) fn disk_changes(&self) -> &DirPools {
+        &self.disk_changes
+    }
+
+    /// Threads for moves between directories.
+    pub(crate) fn disk_moves(&self) -> &DirPools {
+        &self.disk_moves
+    }
+}

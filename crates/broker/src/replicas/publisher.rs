@@ -27,7 +27,7 @@ impl Broker {
     /// A new image: what it says is so from now on. On a thread that may wait. Gives the topics with partitions whose
     /// logs are opened later.
     pub(crate) fn publish(self: &Arc<Self>, update: Update) -> BTreeSet<Uuid> {
-        let _publishing = self.publishing.lock();
+        let _publishing = self.replicas.publishing.lock();
         let Update { old, new, changes } = update;
         let (image, changes) = (Arc::new(new), Arc::new(changes));
         let broker_configs =
@@ -37,7 +37,7 @@ impl Broker {
             registration::report_cordoned(self);
         }
         if changes.features.contains(TRANSACTION_VERSION) {
-            self.coordinated.configure(&self.settings().config, &image);
+            self.coordination.coordinated().configure(&self.node.settings().config, &image);
         }
         if changes.configs.iter().any(group_settings::is_concerned)
             || changes.features.contains(GROUP_VERSION)
@@ -45,10 +45,10 @@ impl Broker {
             self.configure_groups(&image);
         }
         if broker_configs || !changes.quotas.is_empty() {
-            self.connections.update(&self.settings(), &image.quotas);
+            self.front.connections().update(&self.node.settings(), &image.quotas);
         }
-        let local = changes.local(&old, &image, self.node_id);
-        let mut table = TopicTable::clone(&self.topics.load());
+        let local = changes.local(&old, &image, self.node.id());
+        let mut table = TopicTable::clone(&self.replicas.topics());
 
         // Deletions first: a topic of the same name may come in the same update.
         for topic in changes.deleted_topics.values() {
@@ -59,10 +59,12 @@ impl Broker {
             }
         }
         if !local.deleted.is_empty() {
-            self.openings.cancel(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
+            self.replicas
+                .openings()
+                .cancel(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
             // Those of topics that are still there have moved to other brokers.
             for (id, _, index) in &local.deleted {
-                self.fetchers.remove(*id, *index);
+                self.replicas.fetchers().remove(*id, *index);
                 let topic = table.by_id(*id);
                 if let Some(partition) = topic.and_then(|topic| topic.partition(*index)) {
                     let now = image.topics.partition(*id, *index);
@@ -71,7 +73,7 @@ impl Broker {
             }
             let doomed: Vec<(&str, i32)> =
                 local.deleted.iter().map(|(_, name, index)| (&**name, *index)).collect();
-            if let Err(error) = self.logs.delete(doomed, self.clock.wall_ms()) {
+            if let Err(error) = self.replicas.logs().delete(doomed, self.node.clock().wall_ms()) {
                 tracing::error!(%error, "partitions could not be deleted");
             }
         }
@@ -80,17 +82,17 @@ impl Broker {
             let Some(topic) = image.topics.by_id(*id) else { continue };
             let open = |request: &CreateRequest<'_>| {
                 let index = request.partition;
-                if self.openings.is_waiting(*id, index) {
+                if self.replicas.openings().is_waiting(*id, index) {
                     return None;
                 }
                 let is_new = old.topics.partition(*id, index).is_none();
                 if opened == AT_ONCE_MAX {
-                    self.openings.note(*id, index, is_new);
+                    self.replicas.openings().note(*id, index, is_new);
                     put_off.insert(*id);
                     return None;
                 }
                 opened += 1;
-                Some(self.open_log(&CreateRequest { is_new, ..request.clone() }))
+                Some(self.replicas.open_log(&CreateRequest { is_new, ..request.clone() }))
             };
             table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
         }
@@ -108,15 +110,15 @@ impl Broker {
             self.apply_topic_config(&image, &topic);
         }
 
-        self.topics.store(Arc::new(table));
-        self.shared.image.store(Arc::clone(&image));
+        self.replicas.topics.store(Arc::new(table));
+        self.node.set_image(Arc::clone(&image));
         let is_led_elsewhere = |(id, index): &&(Uuid, i32)| {
-            old.topics.partition(*id, *index).is_some_and(|it| it.leader != self.node_id)
+            old.topics.partition(*id, *index).is_some_and(|it| it.leader != self.node.id())
         };
         let moved = local.elected.iter().filter(is_led_elsewhere);
         self.tell_fetches(&image, &local.elected, moved.map(|(id, _)| *id).collect());
         self.follow(changes.partitions.keys().copied());
-        self.groups.metadata_changed(Arc::clone(&image), &changes);
+        self.coordination.groups().metadata_changed(Arc::clone(&image), &changes);
         for (id, index) in local.followers {
             if let Some(topic) = image.topics.by_id(id)
                 && let Some(internal) = InternalTopic::named(&topic.name)
@@ -126,7 +128,7 @@ impl Broker {
             }
         }
         for (id, index) in local.elected {
-            let table = self.topics();
+            let table = self.replicas.topics();
             let Some(topic) = table.by_id(id) else { continue };
             if let Some(internal) = InternalTopic::named(&topic.name)
                 && let Some(partition) = topic.partition(index)
@@ -137,14 +139,6 @@ impl Broker {
         put_off
     }
 
-    /// Tries again to open what could not be opened for lack of descriptors or memory.
-    pub(crate) fn open_missing(&self) {
-        let unopened = std::mem::take(&mut *self.unopened.lock());
-        for (id, indexes) in unopened {
-            indexes.into_iter().for_each(|(index, is_new)| self.openings.note(id, index, is_new));
-        }
-    }
-
     /// Tells fetches that wait that an image is in force, followers that this broker leads `elected`, and consumers of
     /// the topics `moved` that it leads some of their partitions that others led before.
     pub(crate) fn tell_fetches(
@@ -153,15 +147,18 @@ impl Broker {
         elected: &[(Uuid, i32)],
         moved: BTreeSet<Uuid>,
     ) {
-        self.shared.published.notify_waiters();
+        self.node.notify_published();
         let elected = elected.iter();
         let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
-        let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node_id);
-        let now_ms = self.clock.monotonic_ms();
-        self.shared.short_polls.begin(followers, now_ms);
-        let table = self.topics();
+        let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node.id());
+        let now_ms = self.node.clock().monotonic_ms();
+        self.replicas.shared().short_polls.begin(followers, now_ms);
+        let table = self.replicas.topics();
         let topics = || moved.iter().filter_map(|id| table.by_id(*id));
-        self.shared.short_polls.elected(topics().map(|topic| Arc::clone(&topic.name)), now_ms);
+        self.replicas
+            .shared()
+            .short_polls
+            .elected(topics().map(|topic| Arc::clone(&topic.name)), now_ms);
         for partition in topics().flat_map(|topic| topic.partitions()) {
             partition.wake_consumers();
         }
@@ -169,43 +166,43 @@ impl Broker {
 
     /// Serves everything the image says is here: once, when the broker starts.
     pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
-        let _publishing = self.publishing.lock();
-        let image = self.shared.image.load_full();
+        let _publishing = self.replicas.publishing.lock();
+        let image = self.node.image().0;
         // First, because topics build on them.
         self.apply_broker_configs(&image);
         self.configure_groups(&image);
-        self.coordinated.configure(&self.settings().config, &image);
-        self.connections.update_and_wait(&self.settings(), &image.quotas);
+        self.coordination.coordinated().configure(&self.node.settings().config, &image);
+        self.front.connections().update_and_wait(&self.node.settings(), &image.quotas);
         self.set_strays_aside(&image)?;
         let mut table = TopicTable::default();
         for topic in image.topics.iter() {
             let open = |request: &CreateRequest<'_>| {
-                Some(self.open_log(&CreateRequest { is_new: false, ..request.clone() }))
+                Some(self.replicas.open_log(&CreateRequest { is_new: false, ..request.clone() }))
             };
             table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
         }
-        self.topics.store(Arc::new(table));
+        self.replicas.topics.store(Arc::new(table));
         self.follow(image.topics.iter().map(|topic| topic.id));
-        self.groups.begin(Arc::clone(&image));
+        self.coordination.groups().begin(Arc::clone(&image));
         self.begin_coordinators();
         Ok(())
     }
 
     /// Fetches what this broker has of topics from who leads it.
     fn follow(self: &Arc<Self>, topics: impl IntoIterator<Item = Uuid>) {
-        let table = self.topics();
+        let table = self.replicas.topics();
         for topic in topics {
             for partition in table.by_id(topic).iter().flat_map(|topic| topic.partitions()) {
-                self.fetchers.update(topic, partition);
-                self.moves.found(self, topic, partition);
+                self.replicas.fetchers().update(topic, partition);
+                self.replicas.moves().found(self, topic, partition);
             }
         }
-        self.fetchers.begin(self);
+        self.replicas.fetchers().begin(self);
     }
 
     /// Tells the coordinators of all partitions that are theirs; they know which of them are news.
     pub(crate) fn begin_coordinators(&self) {
-        let table = self.topics();
+        let table = self.replicas.topics();
         for internal in InternalTopic::ALL {
             for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
                 if partition.leader().is_local {
@@ -231,12 +228,12 @@ impl Broker {
                 let is_leftover = log.topic_id().is_none()
                     && log.log_end_offset() == 0
                     && partition
-                        .directory(self.node_id)
+                        .directory(self.node.id())
                         .is_some_and(|id| !id.is_reserved() && id != log.dir().id());
-                partition.replicas.contains(&self.node_id) && !is_leftover
+                partition.replicas.contains(&self.node.id()) && !is_leftover
             })
         };
-        for path in self.logs.set_strays_aside(is_known, self.clock.wall_ms())? {
+        for path in self.replicas.logs().set_strays_aside(is_known, self.node.clock().wall_ms())? {
             tracing::warn!(path = %path.display(),
                 "the metadata does not know this partition: set aside, not deleted");
         }
@@ -249,7 +246,7 @@ impl Broker {
             internal.resigned(self, partition.index, None);
         }
         if let Some(topic) = partition.log.topic_id() {
-            self.moves.forget(topic, partition.index);
+            self.replicas.moves().forget(topic, partition.index);
         }
         // Whoever waits for it has to look again.
         partition.resign(led_elsewhere);
@@ -281,7 +278,7 @@ impl Broker {
             let Some(slot) = usize::try_from(index).ok().and_then(|at| slots.get_mut(at)) else {
                 continue;
             };
-            if !partition.replicas.contains(&self.node_id) {
+            if !partition.replicas.contains(&self.node.id()) {
                 continue;
             }
             let existing = before.and_then(|before| before.partition(index)).cloned();
@@ -289,7 +286,7 @@ impl Broker {
                 Some(partition) => Some(partition),
                 None => {
                     let request = CreateRequest {
-                        dir: partition.directory(self.node_id).filter(|id| !id.is_reserved()),
+                        dir: partition.directory(self.node.id()).filter(|id| !id.is_reserved()),
                         ..CreateRequest::new(&name, index, topic.id)
                     };
                     match open(&request) {
@@ -298,13 +295,13 @@ impl Broker {
                             elsewhere += usize::from(wanted.is_some_and(|d| d != log.dir().id()));
                             log.configure(
                                 Arc::new(settings.load().log.clone()),
-                                self.clock.wall_ms(),
+                                self.node.clock().wall_ms(),
                             );
                             let partition = Arc::new(Partition::new(
                                 Arc::clone(&name),
                                 index,
                                 log,
-                                Arc::clone(&self.shared),
+                                Arc::clone(self.replicas.shared()),
                                 Arc::clone(&settings),
                             ));
                             partition.listen_to_log();
@@ -328,7 +325,7 @@ impl Broker {
             };
             if let Some(opened) = &opened {
                 let actual = opened.log.dir().id();
-                let stated = partition.directory(self.node_id);
+                let stated = partition.directory(self.node.id());
                 if stated != Some(actual) && !self.is_moving_to(&name, index, stated) {
                     moved.push((index, actual));
                 }
@@ -342,7 +339,7 @@ impl Broker {
                  found in another one begins anew, empty");
         }
         if !moved.is_empty() && image.metadata_version().has_directory_assignment() {
-            self.directories.assign(topic.id, moved);
+            self.control.directories().assign(topic.id, moved);
         }
         Topic::new(name, topic.id, is_internal_topic(&topic.name), slots, offline, settings)
     }
@@ -353,7 +350,7 @@ impl Broker {
         name: &str,
     ) -> crate::replicas::topics::TopicSettings {
         let overrides = image.configs.properties(&ConfigResource::topic(name));
-        let settings = self.settings();
+        let settings = self.node.settings();
         match TopicConfig::new(&settings.config, &overrides) {
             Ok(config) => topic_settings::of(&config),
             Err(error) => {
@@ -378,26 +375,32 @@ impl Broker {
 
     fn apply_broker_configs(&self, image: &MetadataImage) {
         let defaults = image.configs.properties(&ConfigResource::broker_defaults());
-        let own = image.configs.properties(&ConfigResource::broker(self.node_id));
-        let (config, unused) = dynamic::apply(&self.static_config, &defaults, &own);
+        let own = image.configs.properties(&ConfigResource::broker(self.node.id()));
+        let (config, unused) = dynamic::apply(self.node.static_config(), &defaults, &own);
         for config in unused {
             tracing::warn!(name = config.name, value = config.value, reason = %config.reason,
                 default_of_all_brokers = !config.for_one_broker,
                 "a stored dynamic config is not used");
         }
-        self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
-        self.logs.set_cordoned(registration::cordoned(&self.logs, &config));
-        self.shared.throttles.configure(&config);
-        self.fetchers.resize(usize::try_from(config.num_replica_fetchers()).unwrap_or(1));
-        self.logs.configure_cleaner(crate::node::settings::cleaner(&config));
+        self.replicas
+            .logs()
+            .set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
+        self.replicas.logs().set_cordoned(registration::cordoned(self.replicas.logs(), &config));
+        self.replicas.shared().throttles.configure(&config);
+        self.replicas
+            .fetchers()
+            .resize(usize::try_from(config.num_replica_fetchers()).unwrap_or(1));
+        self.replicas.logs().configure_cleaner(crate::node::settings::cleaner(&config));
         if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
-            self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
+            self.replicas.logs().set_defaults(Arc::new(topic_settings::of(&topic).log));
         }
-        self.settings.store(Arc::new(Settings::new(config)));
+        self.node.set_settings(Settings::new(config));
     }
 
     /// The settings of groups come from the broker's configs and from their own.
     fn configure_groups(&self, image: &MetadataImage) {
-        self.groups.configure(group_settings::of(&self.settings().config, image));
+        self.coordination
+            .groups()
+            .configure(group_settings::of(&self.node.settings().config, image));
     }
 }

@@ -39,7 +39,7 @@ async fn all_transactions_of_a_request_are_on_their_way_before_one_is_waited_for
         });
     }
     // A replica in sync that is not there: nothing is committed.
-    let image = node.broker().image();
+    let image = node.broker().node.image();
     let id = image.topics.by_name(TRANSACTIONS_TOPIC).unwrap().id;
     node.publish([
         peer.record(),

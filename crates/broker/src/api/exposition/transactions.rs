@@ -11,7 +11,7 @@ pub(super) fn expose(page: &mut Page, broker: &Broker) {
 }
 
 fn of_partitions(page: &mut Page, broker: &Broker) {
-    let table = broker.topics();
+    let table = broker.replicas.topics();
     let logs = table.iter().flat_map(|topic| topic.partitions()).map(|partition| &partition.log);
     page.gauge(
         "kafka_server_replicamanager_produceridcount",
@@ -27,28 +27,28 @@ fn of_partitions(page: &mut Page, broker: &Broker) {
     page.counter(
         "thalweg_late_transactions_found_total",
         "Such transactions, each of which the log has a line of.",
-        broker.transactions.late.found(),
+        broker.coordination.transactions().late.found(),
     );
     page.counter(
         "thalweg_transaction_markers_total",
         "Ends of transactions that were written into partitions led here.",
-        broker.metrics.transaction_markers.get(),
+        broker.node.metrics().transaction_markers.get(),
     );
     page.counter(
         "kafka_server_addpartitionstotxnmanager_verificationfailure_total",
         "Partitions that a transaction's coordinator did not confirm.",
-        broker.transactions.failures(),
+        broker.coordination.transactions().failures(),
     );
     page.histogram_in(
         "kafka_server_addpartitionstotxnmanager_verificationtimems",
         "Milliseconds until a transaction's coordinator confirmed its partitions, or added them.",
-        &broker.transactions.verification_times(),
+        &broker.coordination.transactions().verification_times(),
         1.0,
     );
 }
 
 fn of_coordinator(page: &mut Page, broker: &Broker) {
-    let markers = &broker.transactions.markers;
+    let markers = &broker.coordination.transactions().markers;
     page.gauge(
         "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
         "Transactions that have markers for partitions that nobody leads.",
@@ -57,9 +57,9 @@ fn of_coordinator(page: &mut Page, broker: &Broker) {
     page.gauge(
         "kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize",
         "Transactions whose markers are all written, and whose completion is tried again.",
-        broker.coordinated.completions_to_retry(),
+        broker.coordination.coordinated().completions_to_retry(),
     );
-    let loads = broker.coordinated.load_figures();
+    let loads = broker.coordination.coordinated().load_figures();
     for (name, ms) in [("max", loads.max_ms), ("avg", loads.average_ms)] {
         page.gauge(
             &format!("kafka_server_transactioncoordinatormetrics_partition_load_time_{name}"),

@@ -118,7 +118,7 @@ async fn unless_stopped<T>(
     broker: &Broker,
     answer: impl Future<Output = Result<T, ControllerError>>,
 ) -> Result<T, ControllerError> {
-    let mut shutdown = broker.shutdown.subscribe();
+    let mut shutdown = broker.node.subscribe_shutdown();
     let stopped = async {
         let _ = shutdown.wait_for(|stop| *stop).await;
         tokio::time::sleep(WAIT_WHEN_STOPPED).await;

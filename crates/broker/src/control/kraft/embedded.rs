@@ -63,7 +63,7 @@ impl EmbeddedController {
         version: i16,
     ) -> Result<R::Response, ControllerError> {
         if R::READ_ONLY {
-            return Ok(decide(broker, &broker.image(), &*request, version).1);
+            return Ok(decide(broker, &broker.node.image(), &*request, version).1);
         }
         let state = Arc::clone(&self.state).lock_owned().await;
         let deciding = Arc::clone(broker);
@@ -78,7 +78,7 @@ impl EmbeddedController {
         .map_err(|panic| {
             // The decision itself: it looks at the image, and nothing was changed yet.
             if panic.is_panic() {
-                broker.metrics.panics.add(1);
+                broker.node.metrics().panics.add(1);
                 tracing::error!(api = %R::API_KEY, "a decision panicked; it is not carried out");
             }
             ControllerError::Stopped
@@ -90,9 +90,9 @@ impl EmbeddedController {
         }
         let Decided { answer, put_off } = decided?;
         // What was made is served when the client is answered; other decisions are made meanwhile.
-        let mut shutdown = broker.shutdown.subscribe();
+        let mut shutdown = broker.node.subscribe_shutdown();
         tokio::select! {
-            () = broker.openings.wait(&put_off) => {}
+            () = broker.replicas.openings().wait(&put_off) => {}
             _ = shutdown.wait_for(|stop| *stop) => {}
         }
         Ok(answer)
@@ -122,7 +122,7 @@ impl EmbeddedController {
     /// The broker goes: nobody leads its partitions until it is back. On a thread that may wait.
     pub(crate) fn leave(&self, broker: &Arc<Broker>) -> Result<(), ControllerError> {
         apply(&mut self.state.blocking_lock(), broker, |image| {
-            (registration::leave(image, broker.node_id), ())
+            (registration::leave(image, broker.node.id()), ())
         })
         .map(|_| ())
     }
@@ -142,9 +142,9 @@ impl EmbeddedController {
             if failed.is_some() || !log.is_checkpoint_due() {
                 return;
             }
-            log.begin_checkpoint(loader.image(), broker.clock.wall_ms())
+            log.begin_checkpoint(loader.image(), broker.node.clock().wall_ms())
         };
-        if let Err(error) = self.write(due, broker.clock.wall_ms()) {
+        if let Err(error) = self.write(due, broker.node.clock().wall_ms()) {
             // The decisions are on the disk and count; without the checkpoint a start reads more.
             tracing::error!(%error,
                 "a checkpoint of the metadata could not be written; it is tried again");
@@ -160,7 +160,7 @@ impl EmbeddedController {
 
     /// Writes and removes checkpoints that are due by the clock. On a thread that may wait.
     pub(crate) fn tidy(&self, broker: &Broker) {
-        let now_ms = broker.clock.wall_ms();
+        let now_ms = broker.node.clock().wall_ms();
         let _one = self.checkpointing.lock();
         let (due, retained) = {
             let mut state = self.state.blocking_lock();
@@ -202,16 +202,16 @@ fn decide<R: ControllerRequest>(
     request: &R,
     version: i16,
 ) -> (Vec<MetadataRecord>, R::Response) {
-    let settings = broker.settings();
+    let settings = broker.node.settings();
     let context = Context { image, config: &settings.config };
-    let node = image.cluster.broker(broker.node_id);
+    let node = image.cluster.broker(broker.node.id());
     let decision = request.decide(
         &context,
         &mut RequestContext {
             version,
-            random: &mut || broker.random.u64(),
-            cluster_id: &broker.cluster_id,
-            kraft_version: broker.kraft_version(),
+            random: &mut || broker.node.random().u64(),
+            cluster_id: broker.node.cluster_id(),
+            kraft_version: broker.control.controller().kraft_version(),
             next_offset: image.provenance.offset + 1,
             heartbeats: HeartbeatState {
                 // The process that was registered before is this one's past.
@@ -243,7 +243,7 @@ fn apply<T>(
         return Err(ControllerError::Failed(reason.clone()));
     }
     let (records, answer) = decision(state.loader.image());
-    let now = broker.clock.wall_ms();
+    let now = broker.node.clock().wall_ms();
     // From here on a panic leaves half of it: records that are written and not in the image, or an
     // image that did not take effect. Nobody may go on with that, and a start does it all again.
     let committed = catch_unwind(AssertUnwindSafe(|| {
@@ -264,15 +264,15 @@ fn apply<T>(
         Ok(Err(error)) => {
             tracing::error!(%error, "the metadata log failed; nothing more is decided");
             state.failed = Some(error.to_string());
-            broker.fail("the metadata log failed; see the log above");
+            broker.node.fail("the metadata log failed; see the log above");
             Err(error.into())
         }
         Err(_) => {
             let reason = "a decision panicked while it took effect";
             tracing::error!(reason, "nothing more is decided");
-            broker.metrics.panics.add(1);
+            broker.node.metrics().panics.add(1);
             state.failed = Some(reason.into());
-            broker.fail(reason);
+            broker.node.fail(reason);
             Err(ControllerError::Failed(reason.into()))
         }
     }

@@ -124,8 +124,8 @@ impl Publication {
     fn serve(&self) -> Result<(), String> {
         let mut is_serving = self.is_serving.lock();
         if let Some(broker) = self.broker() {
-            let image = broker.shared.image.load_full();
-            duties::check(&image, broker.node_id)?;
+            let image = broker.node.image().0;
+            duties::check(&image, broker.node.id())?;
             *is_serving = true;
             broker.serve_image().map_err(|error| error.to_string())?;
         }
@@ -172,7 +172,7 @@ impl Publication {
                 continue;
             }
             tracing::error!(reason = %unmet, "this broker stops");
-            broker.fail(&unmet.to_string());
+            broker.node.fail(&unmet.to_string());
         }
     }
 }
@@ -186,22 +186,26 @@ impl MetadataPublisher for Publication {
                 true => {
                     let is_concerned = update.changes.acls || !update.changes.partitions.is_empty();
                     let unmet = match is_concerned {
-                        true => duties::unmet(&update.new, broker.node_id),
+                        true => duties::unmet(&update.new, broker.node.id()),
                         false => Vec::new(),
                     };
                     broker.publish(update);
                     self.act_on(&broker, unmet);
                 }
-                false => broker.shared.image.store(Arc::new(update.new)),
+                false => broker.node.set_image(Arc::new(update.new)),
             }
         }
-        let image = broker.shared.image.load_full();
+        let image = broker.node.image().0;
         self.log_unserved(&image);
-        let Some(remote) = broker.controller.remote() else { return };
-        remote.life.set_cordoned(cordoned(&broker.logs, &broker.settings().config, &image));
+        let Some(remote) = broker.control.controller().remote() else { return };
+        remote.life.set_cordoned(cordoned(
+            broker.replicas.logs(),
+            &broker.node.settings().config,
+            &image,
+        ));
         if let Err(error) = remote.life.metadata_changed(&image) {
             tracing::error!(%error, "this broker stops");
-            broker.fail(&error.to_string());
+            broker.node.fail(&error.to_string());
         }
     }
 }
@@ -227,7 +231,7 @@ struct Starting(Arc<Broker>, bool);
 impl Drop for Starting {
     fn drop(&mut self) {
         if !self.1 {
-            self.0.shutdown.send_replace(true);
+            self.0.node.stop();
         }
     }
 }
@@ -245,12 +249,12 @@ pub(crate) async fn join(
     let mut tasks = vec![follow(broker, observer), live(broker)];
     let joined = tokio::time::timeout_at(deadline, joined(broker, publication, &mut tasks, accept));
     let joined = joined.await.unwrap_or_else(|_| {
-        let time_max = broker.settings().config.startup_time_max_ms();
+        let time_max = broker.node.settings().config.startup_time_max_ms();
         Err(format!("not started within server.max.startup.time.ms={time_max}"))
     });
     if joined.is_err() {
         // Nothing of it goes on, so that the directories can be given back.
-        broker.shutdown.send_replace(true);
+        broker.node.stop();
         for task in tasks.drain(..) {
             let _ = task.await;
         }
@@ -265,7 +269,7 @@ async fn joined(
     tasks: &mut Vec<JoinHandle<()>>,
     accept: impl FnOnce(&Arc<Broker>) -> Result<Vec<JoinHandle<()>>, String>,
 ) -> Result<(), String> {
-    let Some(remote) = broker.controller.remote() else { return Ok(()) };
+    let Some(remote) = broker.control.controller().remote() else { return Ok(()) };
     let mut state = remote.life.state();
     reach(broker, &mut state, BrokerState::Recovery).await?;
     {
@@ -274,8 +278,10 @@ async fn joined(
         served.map_err(|error| error.to_string())??;
     }
     // What was found elsewhere than the metadata says, and what failed meanwhile.
-    tasks.push(broker.spawn_until_stopped(crate::control::directories::report(Arc::clone(broker))));
-    broker.directories.wake();
+    tasks.push(
+        broker.node.spawn_until_stopped(crate::control::directories::report(Arc::clone(broker))),
+    );
+    broker.control.directories().wake();
     // Before the controllers tell of it: who has heard must not be refused.
     tasks.extend(accept(broker)?);
     remote.life.ready();
@@ -288,11 +294,11 @@ async fn reach(
     state: &mut tokio::sync::watch::Receiver<BrokerState>,
     wanted: BrokerState,
 ) -> Result<(), String> {
-    let mut shutdown = broker.shutdown.subscribe();
+    let mut shutdown = broker.node.subscribe_shutdown();
     tokio::select! {
         _ = state.wait_for(|state| *state >= wanted) => Ok(()),
         _ = shutdown.wait_for(|stop| *stop) => {
-            Err(broker.fatal().unwrap_or_else(|| "the broker was stopped".into()))
+            Err(broker.node.fatal().unwrap_or_else(|| "the broker was stopped".into()))
         }
     }
 }
@@ -301,7 +307,7 @@ async fn reach(
 fn follow(broker: &Arc<Broker>, observer: ObserverTask) -> JoinHandle<()> {
     let broker = Arc::clone(broker);
     tokio::spawn(async move {
-        let mut shutdown = broker.shutdown.subscribe();
+        let mut shutdown = broker.node.subscribe_shutdown();
         let stopped = async move {
             let _ = shutdown.wait_for(|stop| *stop).await;
         };
@@ -309,20 +315,21 @@ fn follow(broker: &Arc<Broker>, observer: ObserverTask) -> JoinHandle<()> {
             Ok(Ok(())) => return,
             Ok(Err(failure)) => failure,
             Err(()) => {
-                broker.metrics.panics.add(1);
+                broker.node.metrics().panics.add(1);
                 return broker
+                    .node
                     .fail("what follows the metadata log panicked; see the message above");
             }
         };
         tracing::error!(%failure, "this broker knows nothing new from here on");
-        match broker.controller.remote() {
+        match broker.control.controller().remote() {
             // Others go on without it. What it has is still there for who repairs it.
             Some(remote)
                 if !failure.is_fatal && *remote.life.state().borrow() >= BrokerState::Running =>
             {
                 remote.life.faulty();
             }
-            _ => broker.fail(&failure.to_string()),
+            _ => broker.node.fail(&failure.to_string()),
         }
     })
 }
@@ -330,19 +337,19 @@ fn follow(broker: &Arc<Broker>, observer: ObserverTask) -> JoinHandle<()> {
 /// Talks to the controllers.
 fn live(broker: &Arc<Broker>) -> JoinHandle<()> {
     let served = Arc::clone(broker);
-    broker.spawn_until_stopped(async move {
-        let Some(remote) = served.controller.remote() else { return };
-        let metadata = || (remote.status().applied, served.shared.image.load_full());
+    broker.node.spawn_until_stopped(async move {
+        let Some(remote) = served.control.controller().remote() else { return };
+        let metadata = || (remote.status().applied, served.node.image().0);
         if let Err(error) = remote.life.run(&remote.heartbeats, metadata).await {
             tracing::error!(%error, "this broker stops");
-            served.fail(&error.to_string());
+            served.node.fail(&error.to_string());
         }
     })
 }
 
 /// Waits until what this broker leads has moved to others.
 pub(crate) async fn leave(broker: &Arc<Broker>, remote: &RemoteController) {
-    if broker.is_stopping() || !broker.settings().config.controlled_shutdown() {
+    if broker.node.is_stopping() || !broker.node.settings().config.controlled_shutdown() {
         return;
     }
     if remote.life.shut_down() {
@@ -372,14 +379,14 @@ pub(crate) async fn leave(broker: &Arc<Broker>, remote: &RemoteController) {
 /// here, where a connection that breaks would have them ask for metadata. It ends when nobody has asked for a while.
 async fn name_leaders(broker: &Arc<Broker>) {
     let deadline = tokio::time::Instant::now() + NAME_LEADERS_MAX;
-    let mut named = broker.metrics.leader_hints.get();
-    let mut shutdown = broker.shutdown.subscribe();
+    let mut named = broker.node.metrics().leader_hints.get();
+    let mut shutdown = broker.node.subscribe_shutdown();
     while tokio::time::Instant::now() < deadline {
         tokio::select! {
             () = tokio::time::sleep(NAME_LEADERS_QUIET) => {}
             _ = shutdown.wait_for(|stop| *stop) => return,
         }
-        let now = broker.metrics.leader_hints.get();
+        let now = broker.node.metrics().leader_hints.get();
         if now == named {
             return;
         }

@@ -83,7 +83,7 @@ impl Coordinator {
         }
         if !std::mem::replace(&mut waiting.has_sender, true) {
             let sender = Arc::clone(self).send_all(Arc::clone(broker));
-            broker.spawn_until_stopped(sender);
+            broker.node.spawn_until_stopped(sender);
         }
         drop(waiting);
         self.added.notify_one();
@@ -92,7 +92,8 @@ impl Coordinator {
 
     /// Sends what is asked, for as long as something is.
     async fn send_all(self: Arc<Self>, broker: Arc<Broker>) {
-        let client_id: Arc<str> = format!("broker-{}-add-partitions-to-txn", broker.node_id).into();
+        let client_id: Arc<str> =
+            format!("broker-{}-add-partitions-to-txn", broker.node.id()).into();
         let mut connection: Connection = None;
         loop {
             let all = std::mem::take(&mut self.waiting.lock().by_transaction);
@@ -165,7 +166,7 @@ impl Coordinator {
         connection: &mut Connection,
         request: &AddPartitionsToTxnRequest,
     ) -> Result<AddPartitionsToTxnResponse, OutgoingError> {
-        let timeout = u64::try_from(broker.settings().request_timeout_ms()).unwrap_or(0);
+        let timeout = u64::try_from(broker.node.settings().request_timeout_ms()).unwrap_or(0);
         let timeout = Duration::from_millis(timeout.max(1));
         let connect = timeout.min(CONNECT_TIMEOUT_MAX);
         let timeouts = Timeouts { connect, request: timeout, answer_max: ANSWER_MAX };

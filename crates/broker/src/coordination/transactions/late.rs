@@ -31,10 +31,10 @@ pub(crate) struct LateTransactions {
 
 /// Partitions led here that have one.
 fn late(broker: &Broker) -> Vec<Arc<Partition>> {
-    let now_ms = broker.clock.wall_ms();
-    let max_ms = i64::from(broker.settings().config.transaction_max_timeout_ms()) + BUFFER_MS;
+    let now_ms = broker.node.clock().wall_ms();
+    let max_ms = i64::from(broker.node.settings().config.transaction_max_timeout_ms()) + BUFFER_MS;
     let mut late = Vec::new();
-    for topic in broker.topics().iter() {
+    for topic in broker.replicas.topics().iter() {
         late.extend(topic.partitions().filter(|it| is_late(it, now_ms, max_ms)).cloned());
     }
     late
@@ -75,7 +75,7 @@ impl LateTransactions {
                 continue;
             }
             self.found.add(1);
-            let idle_ms = broker.clock.wall_ms().saturating_sub(open.last_timestamp);
+            let idle_ms = broker.node.clock().wall_ms().saturating_sub(open.last_timestamp);
             tracing::warn!(
                 %topic, partition = index, producer_id = open.producer_id,
                 producer_epoch = open.producer_epoch, coordinator_epoch = open.coordinator_epoch,

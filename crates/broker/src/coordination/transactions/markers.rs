@@ -110,7 +110,7 @@ impl Markers {
     pub(crate) async fn run(&self, broker: &Arc<Broker>) {
         let mut later: Vec<(Instant, Pending)> = Vec::new();
         loop {
-            let published = broker.shared.published.notified();
+            let published = broker.node.published().notified();
             let next = later.iter().map(|(at, _)| *at).min();
             let wake = async {
                 match next {
@@ -143,7 +143,7 @@ impl Markers {
     fn dispatch(&self, broker: &Arc<Broker>, pending: Pending) -> Option<Pending> {
         // Whoever coordinates now has it done again.
         pending.source.coordinator_epoch()?;
-        let image = broker.image();
+        let image = broker.node.image();
         let (mut gone, mut leaderless) = (Partitions::default(), Partitions::default());
         let mut by_leader: BTreeMap<i32, Partitions> = BTreeMap::new();
         for (topic, index) in pending.partitions.iter() {
@@ -152,7 +152,7 @@ impl Markers {
             let is_up = |id: i32| image.cluster.broker(id).is_some_and(|it| !it.fenced);
             match partition {
                 None => gone.insert(topic, index),
-                Some(it) if it.leader == broker.node_id || is_up(it.leader) => {
+                Some(it) if it.leader == broker.node.id() || is_up(it.leader) => {
                     by_leader.entry(it.leader).or_default().insert(topic, index);
                 }
                 Some(_) => leaderless.insert(topic, index),
@@ -315,7 +315,7 @@ fn take(broker: &Broker, pending: Pending, coordinator_epoch: i32, codes: &Codes
     }
     if !again.is_empty() {
         let attempts = pending.attempts.saturating_add(1);
-        broker.transactions.markers.add(Pending { attempts, ..pending.of(again) });
+        broker.coordination.transactions().markers.add(Pending { attempts, ..pending.of(again) });
     }
     if !written.is_empty() {
         pending.written(written);

@@ -72,7 +72,7 @@ impl Transactions {
     }
 
     async fn ask(&self, broker: &Arc<Broker>, id: i32, question: Question) -> Verdict {
-        if id == broker.node_id {
+        if id == broker.node.id() {
             return ask_here(broker, question).await;
         }
         let coordinator = {
@@ -81,9 +81,9 @@ impl Transactions {
         };
         let transactional_id = question.transactional_id.clone();
         let mut answer = coordinator.add(broker, question);
-        let mut stop = broker.shutdown.subscribe();
+        let mut stop = broker.node.subscribe_shutdown();
         loop {
-            let published = broker.shared.published.notified();
+            let published = broker.node.published().notified();
             // One that hangs, or is cut off, is fenced before a request to it times out.
             if coordinator_of(broker, &transactional_id) != Some(id) {
                 return Verdict::All(ErrorCode::NOT_COORDINATOR);
@@ -112,11 +112,11 @@ impl Transactions {
         let until = Instant::now() + timeout.max(BEGIN_TIMEOUT_MIN);
         let mut backoff = BEGIN_BACKOFF;
         loop {
-            let now = broker.clock.wall_ms();
+            let now = broker.node.clock().wall_ms();
             if let Some(begun) = partition.try_begin_verification(&batch, now) {
                 return begun;
             }
-            if Instant::now() >= until || broker.is_stopping() {
+            if Instant::now() >= until || broker.node.is_stopping() {
                 return Err(AppendFailure::TimedOut);
             }
             tokio::time::sleep(backoff).await;
@@ -144,16 +144,16 @@ async fn ask_here(broker: &Arc<Broker>, question: Question) -> Verdict {
 
 /// The broker that coordinates a transaction, if it is up: this one or another.
 pub(crate) fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
-    let image = broker.image();
+    let image = broker.node.image();
     let partitions = image.topics.by_name(TRANSACTIONS_TOPIC)?.partitions.len();
     let partition = partition_for(transactional_id, u32::try_from(partitions).ok()?);
     let leader = image.partition_leader(TRANSACTIONS_TOPIC, partition)?;
     let is_up = image.cluster.broker(leader).is_some_and(|it| !it.fenced);
-    (is_up || leader == broker.node_id).then_some(leader)
+    (is_up || leader == broker.node.id()).then_some(leader)
 }
 
 /// Partitions of the topic of the coordinators; 0 if it is not there.
 pub(crate) fn topic_partitions(broker: &Broker) -> usize {
-    let image = broker.image();
+    let image = broker.node.image();
     image.topics.by_name(TRANSACTIONS_TOPIC).map_or(0, |topic| topic.partitions.len())
 }

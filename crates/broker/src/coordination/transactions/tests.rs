@@ -68,18 +68,19 @@ impl World {
             topics: BTreeMap::from([("t".into(), vec![0, 1])]),
         };
         let broker = Arc::clone(self.broker());
-        let asked =
-            tokio::spawn(async move { broker.transactions.verify(&broker, question).await });
+        let asked = tokio::spawn(async move {
+            broker.coordination.transactions().verify(&broker, question).await
+        });
         async { soon("a verdict", asked).await.unwrap() }
     }
 
     fn failures(&self) -> u64 {
-        self.broker().transactions.failures()
+        self.broker().coordination.transactions().failures()
     }
 
     /// How many questions to a coordinator wait for the request in flight.
     fn waiting(&self, coordinator: i32) -> usize {
-        let coordinators = self.broker().transactions.coordinators.lock();
+        let coordinators = self.broker().coordination.transactions().coordinators.lock();
         coordinators.get(&coordinator).map_or(0, |coordinator| coordinator.waiting())
     }
 }
@@ -319,7 +320,7 @@ async fn fetch_is_read_while_produce_requests_hold_all_memory() {
     let mut conversation = world.first.accept().await;
     assert_eq!(asked(&mut conversation).await, [&*name]);
     // All others that hold memory.
-    let budget = &world.broker().request_budget;
+    let budget = world.broker().front.request_budget();
     let mut all = Charge::new(budget);
     until("the rest of the memory", || {
         let free = budget.limit() - budget.used();
@@ -390,7 +391,7 @@ async fn a_producer_is_answered_whose_coordinator_never_says_anything() {
     assert_eq!(world.failures(), 3);
     assert_eq!(world.waiting(2), 0);
     let broker = world.broker();
-    until("the requests' memory", || broker.request_budget.used() == 0).await;
+    until("the requests' memory", || broker.front.request_budget().used() == 0).await;
     assert_eq!(world.node.partition("t", 0).log.log_end_offset(), 0);
 
     // A coordinator that is well again is asked over a connection of its own.

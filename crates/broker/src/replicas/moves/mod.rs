@@ -72,7 +72,7 @@ pub(crate) struct MoveFigures {
 impl Moves {
     /// A partition is served here whose move was begun, by this process or one before.
     pub(crate) fn found(&self, broker: &Broker, topic: Uuid, partition: &Arc<Partition>) {
-        let future = broker.logs.future(&partition.topic, partition.index);
+        let future = broker.replicas.logs().future(&partition.topic, partition.index);
         let Some(future) = future.filter(|it| it.topic_id() == Some(topic)) else { return };
         let key = (topic, partition.index);
         let mut table = self.moves.lock();
@@ -81,7 +81,7 @@ impl Moves {
             return;
         }
         let told = assigned(broker, key) == Some(future.dir().id());
-        let told_ms = told.then(|| broker.clock.monotonic_ms());
+        let told_ms = told.then(|| broker.node.clock().monotonic_ms());
         let partition = Arc::clone(partition);
         table.by_partition.insert(
             key,
@@ -126,7 +126,7 @@ impl Moves {
             });
         }
         for ((topic, index), dir) in back {
-            broker.directories.assign(topic, vec![(index, dir)]);
+            broker.control.directories().assign(topic, vec![(index, dir)]);
         }
         for future in &gone {
             tracing::error!(topic = %future.topic(), partition = future.partition(),
@@ -149,7 +149,7 @@ impl Moves {
 
     /// Ends a move, before its partition has moved.
     fn cancel(&self, broker: &Broker, key: Key, future: &Arc<Log>) -> Result<(), ErrorCode> {
-        let removed = broker.logs.remove_future(future, broker.clock.wall_ms());
+        let removed = broker.replicas.logs().remove_future(future, broker.node.clock().wall_ms());
         let told = {
             let mut table = self.moves.lock();
             let is_it = |it: &Move| Arc::ptr_eq(&it.future, future);
@@ -158,7 +158,7 @@ impl Moves {
             ended.filter(|it| it.told_ms.is_some()).map(|it| it.partition)
         };
         if let Some(partition) = told {
-            broker.directories.assign(key.0, vec![(key.1, partition.log.dir().id())]);
+            broker.control.directories().assign(key.0, vec![(key.1, partition.log.dir().id())]);
         }
         removed.map(|_| ()).map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)
     }
@@ -171,8 +171,8 @@ impl Moves {
             failed.map(|it| (Arc::clone(&it.partition), Arc::clone(&it.future)))
         };
         if let Some((partition, future)) = failed {
-            let now_ms = broker.clock.wall_ms();
-            let resumed = broker.logs.resume_move(&partition.log, &future, now_ms);
+            let now_ms = broker.node.clock().wall_ms();
+            let resumed = broker.replicas.logs().resume_move(&partition.log, &future, now_ms);
             resumed.map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
             if let Some(it) = self.moves.lock().by_partition.get_mut(&key) {
                 (it.has_failed, it.is_caught_up) = (false, false);
@@ -185,17 +185,17 @@ impl Moves {
 
 /// Where the metadata says that a partition is on this broker; `None` where it says nothing of directories.
 fn assigned(broker: &Broker, (topic, index): Key) -> Option<Uuid> {
-    let image = broker.image();
+    let image = broker.node.image();
     if !image.metadata_version().has_directory_assignment() {
         return None;
     }
-    image.topics.partition(topic, index)?.directory(broker.node_id)
+    image.topics.partition(topic, index)?.directory(broker.node.id())
 }
 
 impl Broker {
     /// Whether a partition is on its way to where the metadata says that it is.
     pub(crate) fn is_moving_to(&self, topic: &str, index: i32, dir: Option<Uuid>) -> bool {
-        let future = self.logs.future(topic, index);
+        let future = self.replicas.logs().future(topic, index);
         dir.is_some() && future.map(|future| future.dir().id()) == dir
     }
 
@@ -209,18 +209,18 @@ impl Broker {
         index: i32,
         path: &str,
     ) -> Result<(), ErrorCode> {
-        let _one_at_a_time = self.moves.altering.lock();
+        let _one_at_a_time = self.replicas.moves().altering.lock();
         if !thalweg_log::can_be_future(topic, index) {
             return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);
         }
-        let dir = self.logs.dirs().iter().find(|dir| absolute(dir.path()) == path);
+        let dir = self.replicas.logs().dirs().iter().find(|dir| absolute(dir.path()) == path);
         let dir = dir.ok_or(ErrorCode::LOG_DIR_NOT_FOUND)?;
         dir.check().map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
-        if self.logs.is_cordoned(dir.id()) {
+        if self.replicas.logs().is_cordoned(dir.id()) {
             return Err(ErrorCode::INVALID_REPLICA_ASSIGNMENT);
         }
         let hosted = {
-            let table = self.topics();
+            let table = self.replicas.topics();
             match table.by_name(topic).map(|known| (known.id, known.hosted(index).cloned())) {
                 Some((id, Ok(partition))) => Some((id, partition)),
                 Some((_, Err(ErrorCode::KAFKA_STORAGE_ERROR))) => {
@@ -230,8 +230,9 @@ impl Broker {
             }
         };
         let Some((id, partition)) = hosted else {
-            self.logs.prefer_dir(topic, index, dir);
+            self.replicas.logs().prefer_dir(topic, index, dir);
             let exists = self
+                .node
                 .image()
                 .topics
                 .by_name(topic)
@@ -243,16 +244,17 @@ impl Broker {
         };
         partition.log.dir().check().map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
         let key = (id, index);
-        if let Some(future) = self.logs.future(topic, index)
+        if let Some(future) = self.replicas.logs().future(topic, index)
             && !Arc::ptr_eq(future.dir(), dir)
         {
-            self.moves.cancel(self, key, &future)?;
+            self.replicas.moves().cancel(self, key, &future)?;
         }
         // After that: it may just have moved.
         if Arc::ptr_eq(partition.log.dir(), dir) {
             return Ok(());
         }
-        let begun = self.logs.create_future(&partition.log, dir, self.clock.wall_ms());
+        let begun =
+            self.replicas.logs().create_future(&partition.log, dir, self.node.clock().wall_ms());
         begun.map_err(|error| {
             tracing::warn!(topic, partition = index, to = path, %error, "the partition does not move");
             match error {
@@ -260,8 +262,8 @@ impl Broker {
                 _ => ErrorCode::KAFKA_STORAGE_ERROR,
             }
         })?;
-        self.moves.found(self, id, &partition);
-        self.moves.go_on(self, key)
+        self.replicas.moves().found(self, id, &partition);
+        self.replicas.moves().go_on(self, key)
     }
 }
 

@@ -46,12 +46,12 @@ enum Done {
 pub(crate) async fn run(broker: Arc<Broker>) {
     let mut buffer = Vec::new();
     loop {
-        let mut published = std::pin::pin!(broker.shared.published.notified());
-        let mut changed = std::pin::pin!(broker.moves.changed.notified());
+        let mut published = std::pin::pin!(broker.node.published().notified());
+        let mut changed = std::pin::pin!(broker.replicas.moves().changed.notified());
         // Before it is looked, so that nothing is missed.
         published.as_mut().enable();
         changed.as_mut().enable();
-        match broker.moves.take(&broker) {
+        match broker.replicas.moves().take(&broker) {
             Work::Step(step) => buffer = go(&broker, step, buffer).await,
             Work::WaitMs(wait) => {
                 // Memory is for who works.
@@ -70,8 +70,8 @@ pub(crate) async fn run(broker: Arc<Broker>) {
 impl Moves {
     /// The next step: of the partition that comes after the one that had the last.
     fn take(&self, broker: &Broker) -> Work {
-        let now_ms = broker.clock.monotonic_ms();
-        let rate = broker.settings().config.alter_log_dirs_bytes_per_second();
+        let now_ms = broker.node.clock().monotonic_ms();
+        let rate = broker.node.settings().config.alter_log_dirs_bytes_per_second();
         let throttled = self.throttle.lock().wait_ms(rate, now_ms);
         let mut wait = u64::MAX;
         let mut table = self.moves.lock();
@@ -97,7 +97,7 @@ impl Moves {
                 Next::WaitUntil(until) => wait = wait.min(until.saturating_sub(now_ms)),
                 Next::Tell => {
                     it.told_ms = Some(now_ms);
-                    broker.directories.assign(key.0, vec![(key.1, it.future.dir().id())]);
+                    broker.control.directories().assign(key.0, vec![(key.1, it.future.dir().id())]);
                 }
                 Next::Copy | Next::Switch => {
                     if let Some(throttled) = throttled {
@@ -133,33 +133,36 @@ async fn go(broker: &Arc<Broker>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
     let Step { key, partition, future, next, max_bytes } = step;
     let (logs, moved) = (Arc::clone(broker), Arc::clone(&partition));
     let to = Arc::clone(&future);
-    let pool = broker.disk_moves.of(future.dir());
+    let pool = broker.replicas.disk_moves().of(future.dir());
     let ran = pool.run(move || {
-        let now_ms = logs.clock.wall_ms();
+        let now_ms = logs.node.clock().wall_ms();
         let log = &moved.log;
         let done = match next {
             Next::Switch => logs
-                .logs
+                .replicas
+                .logs()
                 .replace_with_future(log, &to, &mut buffer, max_bytes, now_ms)
                 .map(Done::Moved),
-            _ => {
-                logs.logs.copy_to_future(log, &to, &mut buffer, max_bytes, now_ms).map(Done::Copied)
-            }
+            _ => logs
+                .replicas
+                .logs()
+                .copy_to_future(log, &to, &mut buffer, max_bytes, now_ms)
+                .map(Done::Copied),
         };
         (done, buffer)
     });
     let Ok((done, buffer)) = ran.await else {
-        if !broker.is_stopping() {
-            broker.moves.fail(broker, key, &future, "the step panicked");
+        if !broker.node.is_stopping() {
+            broker.replicas.moves().fail(broker, key, &future, "the step panicked");
         }
         return Vec::new();
     };
     match done {
         Ok(Done::Copied(copied)) => {
-            broker.moves.throttle.lock().moved(copied.bytes);
+            broker.replicas.moves().throttle.lock().moved(copied.bytes);
             let is_nothing = copied.bytes == 0 && !copied.is_caught_up;
-            let now_ms = broker.clock.monotonic_ms();
-            broker.moves.with(key, &future, |it| {
+            let now_ms = broker.node.clock().monotonic_ms();
+            broker.replicas.moves().with(key, &future, |it| {
                 it.is_caught_up = copied.is_caught_up;
                 if is_nothing {
                     it.retry_ms = now_ms + NOTHING_MS;
@@ -168,31 +171,31 @@ async fn go(broker: &Arc<Broker>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
         }
         // What was appended since is too much to go with the switch, or a pass of the cleaner is not at its end.
         Ok(Done::Moved(false)) => {
-            let now_ms = broker.clock.monotonic_ms();
-            broker.moves.with(key, &future, |it| {
+            let now_ms = broker.node.clock().monotonic_ms();
+            broker.replicas.moves().with(key, &future, |it| {
                 (it.is_caught_up, it.retry_ms) = (false, now_ms + NOTHING_MS);
             });
         }
         Ok(Done::Moved(true)) => {
-            broker.moves.end(key, &future);
+            broker.replicas.moves().end(key, &future);
             partition.has_moved();
         }
         // It was deleted, given up, or the broker stops.
-        Err(MoveError::Closed) => broker.moves.end(key, &future),
+        Err(MoveError::Closed) => broker.replicas.moves().end(key, &future),
         Err(error) if error.is_retriable() => {
             tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
                 "a move waits");
-            let retry_ms = broker.clock.monotonic_ms() + RETRY_MS;
-            broker.moves.with(key, &future, |it| it.retry_ms = retry_ms);
+            let retry_ms = broker.node.clock().monotonic_ms() + RETRY_MS;
+            broker.replicas.moves().with(key, &future, |it| it.retry_ms = retry_ms);
         }
         Err(error) => {
             let is_offline = |log: &Log| log.dir().check().is_err();
             if is_offline(&future) || is_offline(&partition.log) {
                 // Whoever reports the directory gives the move up.
-                broker.moves.with(key, &future, |it| it.has_failed = true);
-                broker.directories.wake();
+                broker.replicas.moves().with(key, &future, |it| it.has_failed = true);
+                broker.control.directories().wake();
             } else {
-                broker.moves.fail(broker, key, &future, &error.to_string());
+                broker.replicas.moves().fail(broker, key, &future, &error.to_string());
             }
         }
     }
@@ -225,7 +228,7 @@ impl Moves {
         let mut told = None;
         self.with(key, future, |it| {
             it.has_failed = true;
-            broker.logs.suspend_move(&it.partition.log);
+            broker.replicas.logs().suspend_move(&it.partition.log);
             if it.told_ms.take().is_some() {
                 told = Some(it.partition.log.dir().id());
             }
@@ -233,7 +236,7 @@ impl Moves {
                 to = %future.dir().path().display(), "the partition does not move");
         });
         if let Some(dir) = told {
-            broker.directories.assign(key.0, vec![(key.1, dir)]);
+            broker.control.directories().assign(key.0, vec![(key.1, dir)]);
         }
     }
 }

@@ -35,7 +35,7 @@ pub(crate) use piece::Piece;
 pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
 pub(crate) use verify::Transactional;
 
-use crate::node::clock::Clock;
+use crate::node::Node;
 use crate::replicas::replication::{IsrChanges, ShortPolls, Throttles};
 use crate::replicas::topics::TopicSettings;
 use crate::replicas::wait::WakeList;
@@ -45,12 +45,8 @@ use delayed_produce::DelayedProduceList;
 const WAS_LEADER_MS: u64 = 1_000;
 
 /// What the partitions of a broker go by.
-#[derive(Debug)]
 pub(crate) struct Shared {
-    pub(crate) node_id: i32,
-    pub(crate) clock: Clock,
-    /// The image in force.
-    pub(crate) image: ArcSwap<MetadataImage>,
+    pub(crate) node: Arc<Node>,
     /// `replica.lag.time.max.ms`
     pub(crate) lag_time_max_ms: u64,
     /// What the controller is to be asked for.
@@ -59,8 +55,19 @@ pub(crate) struct Shared {
     pub(crate) short_polls: ShortPolls,
     /// How fast replicas that are not in sync may catch up.
     pub(crate) throttles: Throttles,
-    /// A new image is in force.
-    pub(crate) published: Notify,
+}
+
+impl Shared {
+    pub(crate) fn new(node: Arc<Node>) -> Shared {
+        let config = node.static_config();
+        Shared {
+            lag_time_max_ms: u64::try_from(config.replica_lag_time_max_ms()).unwrap_or(0),
+            isr_changes: IsrChanges::default(),
+            short_polls: ShortPolls::default(),
+            throttles: Throttles::new(config),
+            node,
+        }
+    }
 }
 
 /// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
@@ -147,7 +154,7 @@ impl Partition {
             log,
             delayed_fetches: WakeList::default(),
             waiting: OnceLock::new(),
-            replica: Mutex::new(Replica::new(shared.node_id)),
+            replica: Mutex::new(Replica::new(shared.node.id())),
             led_epoch: AtomicI32::new(-1),
             is_alone: AtomicBool::new(false),
             led_since: AtomicI32::new(-1),
@@ -171,9 +178,9 @@ impl Partition {
     /// What is so now, for the replica's state machine.
     fn with_context<T>(&self, image: &MetadataImage, act: impl FnOnce(&Context<'_>) -> T) -> T {
         let offsets = self.log.offsets();
-        let own = image.cluster.brokers.get(&self.shared.node_id);
+        let own = image.cluster.brokers.get(&self.shared.node.id());
         act(&Context {
-            ms: self.shared.clock.monotonic_ms(),
+            ms: self.shared.node.clock().monotonic_ms(),
             log: Offsets {
                 log_start: offsets.log_start_offset,
                 high_watermark: offsets.high_watermark,
@@ -196,7 +203,7 @@ impl Partition {
     /// What the metadata says of the partition: who leads, who is in sync. One caller at a time.
     pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) {
         let before = self.leader();
-        let leads = assignment.leader == self.shared.node_id;
+        let leads = assignment.leader == self.shared.node.id();
         let is_new = assignment.leader_epoch > before.epoch
             || assignment.leader_epoch == before.epoch && !before.is_local;
         // First, so that nothing is appended in an older epoch behind where the new one begins.
@@ -213,9 +220,9 @@ impl Partition {
             Applied::Follows { is_new_epoch } => {
                 if before.is_local {
                     self.led_until_ms
-                        .store(self.shared.clock.monotonic_ms().max(1), Ordering::Release);
+                        .store(self.shared.node.clock().monotonic_ms().max(1), Ordering::Release);
                 }
-                let is_in_sync = assignment.isr.contains(&self.shared.node_id);
+                let is_in_sync = assignment.isr.contains(&self.shared.node.id());
                 self.is_in_sync_follower.store(is_in_sync, Ordering::Release);
                 // Whoever sets the role waits for a write that hangs: all other metadata would wait as well.
                 if is_new_epoch || before.is_local {
@@ -303,18 +310,18 @@ impl Partition {
 
     /// Whether what replicas fetch of this leader counts against its throttle.
     pub(crate) fn is_leader_throttled(&self) -> bool {
-        self.settings.load().leader_throttled.contains(self.index, self.shared.node_id)
+        self.settings.load().leader_throttled.contains(self.index, self.shared.node.id())
     }
 
     /// The same of what this follower fetches.
     pub(crate) fn is_follower_throttled(&self) -> bool {
-        self.settings.load().follower_throttled.contains(self.index, self.shared.node_id)
+        self.settings.load().follower_throttled.contains(self.index, self.shared.node.id())
     }
 
     /// Whether a replica gets nothing for now. One that is in sync is not held up, or it would not stay so.
     fn holds_up(&self, replica: i32) -> bool {
         self.is_leader_throttled()
-            && self.shared.throttles.leader.is_exceeded(self.shared.clock.monotonic_ms())
+            && self.shared.throttles.leader.is_exceeded(self.shared.node.clock().monotonic_ms())
             && !self.replica.lock().isr().contains(&replica)
     }
 
@@ -346,7 +353,7 @@ impl Partition {
 
     /// A replica has fetched.
     fn fetched(&self, fetched: &Fetched) -> Result<(), ErrorCode> {
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let outcome = {
             let mut replica = self.replica.lock();
             self.with_context(&image, |now| replica.fetched(fetched, now))
@@ -360,7 +367,7 @@ impl Partition {
 
     /// The lowest start of all replicas' logs whose brokers live; `None` if this broker does not lead.
     fn low_watermark(&self) -> Option<i64> {
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let replica = self.replica.lock();
         self.with_context(&image, |now| replica.low_watermark(now))
     }
@@ -397,7 +404,7 @@ impl Partition {
         if self.is_alone() || self.led_epoch().is_err() {
             return;
         }
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let outcome = {
             let mut replica = self.replica.lock();
             self.with_context(&image, |now| {
@@ -410,7 +417,7 @@ impl Partition {
 
     /// The controller has answered what this partition asked for. What is to be asked again is asked.
     pub(crate) fn altered(&self, sent: &AlterPartition, answer: Result<Altered, ErrorCode>) {
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let outcome = {
             let mut replica = self.replica.lock();
             self.with_context(&image, |now| replica.altered(sent, answer, now))
@@ -448,14 +455,14 @@ impl Partition {
     pub(crate) fn followed(&self) -> Option<(i32, i32)> {
         let replica = self.replica.lock();
         let follows = !replica.is_leader() && replica.leader() >= 0;
-        (follows && replica.leader() != self.shared.node_id)
+        (follows && replica.leader() != self.shared.node.id())
             .then(|| (replica.leader(), replica.leader_epoch()))
     }
 
     /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
     /// not told: a coordinator looks after its own appends, which are all there are, and holds its lock.
     fn advance(&self) {
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let risen = {
             let replica = self.replica.lock();
             self.with_context(&image, |now| replica.advance(now))
@@ -486,7 +493,7 @@ impl Partition {
     /// Tells the appends that are committed what became of them.
     fn tell_committed(&self) {
         let Some(waiting) = self.waiting() else { return };
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let (high_watermark, acknowledged) = {
             let replica = self.replica.lock();
             self.with_context(&image, |now| {
@@ -616,7 +623,7 @@ impl Partition {
     pub(crate) fn may_be_elected(&self) -> bool {
         let led_until = self.led_until_ms.load(Ordering::Acquire);
         let was_leader =
-            || self.shared.clock.monotonic_ms().saturating_sub(led_until) < WAS_LEADER_MS;
+            || self.shared.node.clock().monotonic_ms().saturating_sub(led_until) < WAS_LEADER_MS;
         self.is_in_sync_follower.load(Ordering::Acquire)
             && self.led_epoch.load(Ordering::Acquire) == -1
             && (led_until == 0 || !was_leader())
@@ -795,7 +802,7 @@ mod tests {
         partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
         assert!(!partition.may_be_elected(), "it leads");
         assert!(!follows(4, &[1, 2]), "it led a moment ago");
-        let long_ago = partition.shared.clock.monotonic_ms().saturating_sub(WAS_LEADER_MS);
+        let long_ago = partition.shared.node.clock().monotonic_ms().saturating_sub(WAS_LEADER_MS);
         partition.led_until_ms.store(long_ago, Ordering::Release);
         assert!(partition.may_be_elected());
         partition.resign(None);
@@ -814,8 +821,6 @@ mod tests {
 
 #[cfg(test)]
 pub(crate) mod testing {
-    use thalweg_metadata::config::broker::Mode;
-    use thalweg_metadata::config::{BrokerConfig, Properties};
 
     use super::*;
 
@@ -855,23 +860,14 @@ pub(crate) mod testing {
             log: Arc<Log>,
             min_insync_replicas: i32,
         ) -> Partition {
-            let config = BrokerConfig::new(Properties::new(), Mode::Embedded).unwrap();
-            let shared = Arc::new(Shared {
-                node_id: 1,
-                clock: Clock::new(None),
-                image: ArcSwap::from_pointee(MetadataImage::empty()),
-                lag_time_max_ms: 30_000,
-                isr_changes: IsrChanges::default(),
-                short_polls: ShortPolls::default(),
-                throttles: Throttles::new(&config),
-                published: Notify::new(),
-            });
+            let node = Node::of_broker_1();
+            let shared = Arc::new(Shared::new(node));
             Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
         }
 
         /// The metadata says this.
         pub(crate) fn assign(&self, assignment: &Assignment) {
-            self.apply(assignment, &self.shared.image.load());
+            self.apply(assignment, &self.shared.node.load_image());
         }
 
         /// What [`Partition::go_offline`] did is undone, which does not happen to a broker.

@@ -83,7 +83,7 @@ impl Partition {
             self.log.dir().check().map_err(|error| ReadFailure::Log(error.into()))?;
         }
         let (leader_id, leader_epoch) = match led {
-            Ok(epoch) => (self.shared.node_id, epoch),
+            Ok(epoch) => (self.shared.node.id(), epoch),
             Err(leader) => leader,
         };
         // Only -1 says nothing; what is below it is an epoch that has passed.
@@ -94,7 +94,7 @@ impl Partition {
             return Err(ReadFailure::UnknownEpoch);
         }
         // This broker is about to lead: who asks is early, not wrong.
-        if current != -1 && led.is_err() && leader_id == self.shared.node_id {
+        if current != -1 && led.is_err() && leader_id == self.shared.node.id() {
             return Err(ReadFailure::UnknownEpoch);
         }
         // Before the first metadata nothing is known of what is committed.
@@ -124,14 +124,14 @@ impl Partition {
         if self.is_alone() {
             return None;
         }
-        let image = self.shared.image.load();
+        let image = self.shared.node.load_image();
         let is_there = |id: i32| {
             let broker = image.cluster.broker(id).filter(|broker| !broker.fenced);
             broker.is_some_and(|it| {
                 it.rack.as_deref() == Some(rack) && it.endpoint(listener).is_some()
             })
         };
-        if is_there(self.shared.node_id) {
+        if is_there(self.shared.node.id()) {
             return None;
         }
         let replica = self.replica.lock();
@@ -163,7 +163,7 @@ impl Partition {
     ) -> Result<Found, ReadFailure> {
         let epoch = request.current_leader_epoch;
         let leader_epoch = self.check_epoch(epoch)?;
-        let leader = (self.shared.node_id, leader_epoch);
+        let leader = (self.shared.node.id(), leader_epoch);
         let refused = |code| match code {
             ErrorCode::UNKNOWN_LEADER_EPOCH => ReadFailure::UnknownEpoch,
             _ => ReadFailure::NotLeader { leader_id: leader.0, leader_epoch: leader.1 },

@@ -36,8 +36,9 @@ pub(super) struct Found {
 pub(super) type ToFind = (Key, i32, Wanted);
 
 pub(super) fn retry_at(broker: &Broker) -> u64 {
-    let pause = u64::try_from(broker.settings().config.replica_fetch_backoff_ms()).unwrap_or(1_000);
-    broker.clock.monotonic_ms().saturating_add(pause)
+    let pause =
+        u64::try_from(broker.node.settings().config.replica_fetch_backoff_ms()).unwrap_or(1_000);
+    broker.node.clock().monotonic_ms().saturating_add(pause)
 }
 
 /// Nobody answered.
@@ -64,7 +65,7 @@ fn retry(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
 
 /// What a partition's leader sent met a bug: that stops neither the broker nor what else is fetched.
 pub(super) fn panicked(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
-    broker.metrics.panics.add(1);
+    broker.node.metrics().panics.add(1);
     tracing::error!(topic_id = %key.0, partition = key.1,
         "what was fetched panicked; the partition is fetched again");
     give_up(broker, fetcher, key, leader_epoch);
@@ -178,7 +179,7 @@ fn take_one(
         it.metadata_behind = if is_behind { it.metadata_behind.saturating_add(1) } else { 0 };
         let is_retried_soon = is_behind && it.metadata_behind <= METADATA_BEHIND_RETRIES;
         if is_retried_soon {
-            retry_at = broker.clock.monotonic_ms().saturating_add(METADATA_BEHIND_PAUSE_MS);
+            retry_at = broker.node.clock().monotonic_ms().saturating_add(METADATA_BEHIND_PAUSE_MS);
         }
         let log = LogEpochs(&it.partition);
         (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at), is_retried_soon)
@@ -273,7 +274,7 @@ fn take_step(
 /// Carries out what may wait for a disk.
 pub(super) fn carry_out(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change) {
     let Change { key, leader_epoch, partition, what } = change;
-    let now_ms = broker.clock.wall_ms();
+    let now_ms = broker.node.clock().wall_ms();
     let log = &partition.log;
     let done = match what {
         What::Append(batches, offsets) => {
@@ -303,12 +304,12 @@ pub(super) fn carry_out(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Ch
                 tracing::info!(topic = %partition.topic, partition = partition.index, to,
                     log_end_offset = log.log_end_offset(), "cut off where the leader has something else");
             }
-            broker.logs.truncate_follower(log, to, leader_epoch, now_ms)
+            broker.replicas.logs().truncate_follower(log, to, leader_epoch, now_ms)
         }
         What::StartAt(offset) => {
             tracing::info!(topic = %partition.topic, partition = partition.index, offset,
                 "begun anew where the leader's log begins");
-            broker.logs.begin_follower_at(log, offset, leader_epoch, now_ms)
+            broker.replicas.logs().begin_follower_at(log, offset, leader_epoch, now_ms)
         }
     };
     match done {
@@ -334,7 +335,7 @@ fn append_now(
     if base_offset < batches.offset {
         return None;
     }
-    let now_ms = broker.clock.wall_ms();
+    let now_ms = broker.node.clock().wall_ms();
     let context = AppendContext::replication(leader_epoch, batches.offset, now_ms);
     let appended = partition.log.try_append_with_offsets(&batches.bytes, &context)?;
     Some(counted(broker, partition, batches, appended))
@@ -348,7 +349,7 @@ fn append(
     batches: &Batches,
 ) -> Result<(), String> {
     let Some((base_offset, next_offset)) = batches.first else { return Ok(()) };
-    let now_ms = broker.clock.wall_ms();
+    let now_ms = broker.node.clock().wall_ms();
     let log = &partition.log;
     let mut expected_end = batches.offset;
     if base_offset < batches.offset {
@@ -358,7 +359,8 @@ fn append(
         if !is_empty || next_offset <= batches.offset {
             return Err(format!("a batch begins at {base_offset}, before {}", batches.offset));
         }
-        let begun = broker.logs.begin_follower_at(log, base_offset, leader_epoch, now_ms);
+        let begun =
+            broker.replicas.logs().begin_follower_at(log, base_offset, leader_epoch, now_ms);
         begun.map_err(|error| error.to_string())?;
         expected_end = base_offset;
     }
@@ -373,10 +375,10 @@ fn counted(
     appended: Result<AppendInfo, AppendError>,
 ) -> Result<(), String> {
     appended.map_err(|error| error.to_string())?;
-    broker.metrics.replication_bytes_in.add(batches.len() as u64);
+    broker.node.metrics().replication_bytes_in.add(batches.len() as u64);
     if partition.is_follower_throttled() {
-        let now_ms = broker.clock.monotonic_ms();
-        broker.shared.throttles.follower.record(batches.len() as u64, now_ms);
+        let now_ms = broker.node.clock().monotonic_ms();
+        broker.replicas.shared().throttles.follower.record(batches.len() as u64, now_ms);
     }
     Ok(())
 }

@@ -373,7 +373,7 @@ impl Fetcher {
 /// Fetches until somebody else does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
 pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) {
     let client_id: Arc<str> =
-        format!("broker-{}-fetcher-{}", broker.node_id, fetcher.number).into();
+        format!("broker-{}-fetcher-{}", broker.node.id(), fetcher.number).into();
     let mut connection: Connection = None;
     let mut session = Session::default();
     // Where the next request of all partitions begins, so that the last of many are not always the last.
@@ -383,15 +383,15 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: 
     loop {
         // First, so that nothing that comes from here on waits for the answer of a fetch without it.
         let additions = fetcher.additions.load(Ordering::Acquire);
-        if broker.fetchers.hand_over(&broker, &fetcher) {
+        if broker.replicas.fetchers().hand_over(&broker, &fetcher) {
             return;
         }
         if fetcher.has_missed.swap(false, Ordering::AcqRel) {
             session.lost();
         }
-        let now = broker.clock.monotonic_ms();
+        let now = broker.node.clock().monotonic_ms();
         let Due { mut changes, is_empty, is_waiting, wakes_at } =
-            fetcher.due(&mut session, &broker.shared.throttles.follower, now);
+            fetcher.due(&mut session, &broker.replicas.shared().throttles.follower, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
             if !is_waiting && wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
@@ -485,7 +485,7 @@ async fn connect<'a>(
     client_id: &Arc<str>,
     held: &'a mut Connection,
 ) -> Result<&'a mut Outgoing, OutgoingError> {
-    let settings = broker.settings();
+    let settings = broker.node.settings();
     let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
     let timeout = Duration::from_millis(timeout.max(1));
     // One batch at least is sent, however large.
@@ -521,7 +521,7 @@ async fn take(
         });
         to_find.extend(answer::found(broker, fetcher, Found { key, leader_epoch, found }));
     }
-    fetcher.settle(broker.fetchers.wait_for_disks()).await;
+    fetcher.settle(broker.replicas.fetchers().wait_for_disks()).await;
     ControlFlow::Continue(())
 }
 
@@ -540,7 +540,7 @@ async fn offset(
     leader_epoch: i32,
     timestamp: i64,
 ) -> Result<i64, ErrorCode> {
-    let name = broker.image().topics.by_id(topic_id).map(|topic| topic.name.to_string());
+    let name = broker.node.image().topics.by_id(topic_id).map(|topic| topic.name.to_string());
     let partition = ListOffsetsPartition {
         partition_index: index,
         current_leader_epoch: leader_epoch,
@@ -548,7 +548,7 @@ async fn offset(
         ..ListOffsetsPartition::default()
     };
     let request = ListOffsetsRequest {
-        replica_id: broker.node_id,
+        replica_id: broker.node.id(),
         topics: vec![ListOffsetsTopic {
             name: name.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?,
             partitions: vec![partition],
@@ -574,7 +574,7 @@ fn request(
     changes: Changes<Key>,
     wait_max_ms: Option<u64>,
 ) -> FetchRequest {
-    let settings = broker.settings();
+    let settings = broker.node.settings();
     let config = &settings.config;
     let wait_max_ms = wait_max_ms.map_or(i32::MAX, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
     let mut topics: Vec<FetchTopic> = Vec::new();
@@ -610,8 +610,8 @@ fn request(
     }
     FetchRequest {
         replica_state: ReplicaState {
-            replica_id: broker.node_id,
-            replica_epoch: broker.epoch(),
+            replica_id: broker.node.id(),
+            replica_epoch: broker.control.epoch(),
             ..ReplicaState::default()
         },
         max_wait_ms: config.replica_fetch_wait_max_ms().min(wait_max_ms),

@@ -153,7 +153,7 @@ fn get(by_id: &mut BTreeMap<FetcherId, Arc<Fetcher>>, id: FetcherId) -> &Arc<Fet
 /// Has what was added to a fetcher fetched.
 fn begin(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>) {
     if fetcher.begin() {
-        broker.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(fetcher), 0));
+        broker.node.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(fetcher), 0));
     }
 }
 
@@ -181,7 +181,7 @@ async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) 
             // Somebody else fetches, or nothing is left to be fetched.
             return;
         }
-        broker.metrics.panics.add(1);
+        broker.node.metrics().panics.add(1);
         fetcher.say(&"the fetcher panicked; it is started again");
         tokio::time::sleep(RESTART_PAUSE).await;
     }
@@ -191,17 +191,17 @@ async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) 
 pub(crate) async fn take_over_stuck(broker: Arc<Broker>) {
     let stalled = Arc::new(Notify::new());
     let heard = Arc::clone(&stalled);
-    if !broker.logs.stalls().on_stalled_write(move || heard.notify_one()) {
+    if !broker.replicas.logs().stalls().on_stalled_write(move || heard.notify_one()) {
         tracing::error!(
             "somebody else listens to the disks: what is stuck in one is not taken over"
         );
     }
     loop {
         stalled.notified().await;
-        for fetcher in broker.fetchers.by_id.lock().values() {
+        for fetcher in broker.replicas.fetchers().by_id.lock().values() {
             if let Some(generation) = fetcher.take_over() {
                 let next = supervise(Arc::clone(&broker), Arc::clone(fetcher), generation);
-                broker.spawn_until_stopped(next);
+                broker.node.spawn_until_stopped(next);
             }
         }
     }

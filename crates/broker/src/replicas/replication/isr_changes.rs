@@ -90,13 +90,13 @@ impl IsrChanges {
 pub(crate) async fn run(broker: Arc<Broker>) {
     let mut pause = RETRY;
     loop {
-        let changes = broker.shared.isr_changes.take();
+        let changes = broker.replicas.shared().isr_changes.take();
         if changes.is_empty() {
-            broker.shared.isr_changes.added.notified().await;
+            broker.replicas.shared().isr_changes.added.notified().await;
             continue;
         }
-        let request = request(broker.node_id, broker.epoch(), &changes);
-        let answer = broker.controller.send(&broker, request).await;
+        let request = request(broker.node.id(), broker.control.epoch(), &changes);
+        let answer = broker.control.controller().send(&broker, request).await;
         let mut answers = match answer {
             Ok(answer) if answer.error_code.is_ok() => by_partition(answer),
             unanswered => {
@@ -119,9 +119,10 @@ pub(crate) async fn run(broker: Arc<Broker>) {
         tell(&broker, &changes, |key| {
             let sent = &changes[key];
             let answer = answers.remove(key).unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
-            broker.shared.isr_changes.count(&sent.change, &answer);
+            broker.replicas.shared().isr_changes.count(&sent.change, &answer);
             if let Err(code) = answer {
-                let topic = broker.topics().by_id(key.0).map(|topic| Arc::clone(&topic.name));
+                let topic =
+                    broker.replicas.topics().by_id(key.0).map(|topic| Arc::clone(&topic.name));
                 tracing::info!(topic = topic.as_deref(), topic_id = %key.0, partition = key.1,
                     %code, isr = ?sent.isr,
                     "the controller refuses an ISR");
@@ -141,7 +142,7 @@ fn tell(
     changes: &Changes,
     mut answer: impl FnMut(&(Uuid, i32)) -> Result<Altered, ErrorCode>,
 ) {
-    let table = broker.topics();
+    let table = broker.replicas.topics();
     for (key, sent) in changes {
         let answer = answer(key);
         if let Some(partition) = table.by_id(key.0).and_then(|topic| topic.partition(key.1)) {

@@ -50,7 +50,7 @@ impl Channel {
         request: &WriteTxnMarkersRequest,
     ) -> Result<WriteTxnMarkersResponse, OutgoingError> {
         let broker = &self.broker;
-        let timeout = u64::try_from(broker.settings().request_timeout_ms()).unwrap_or(0);
+        let timeout = u64::try_from(broker.node.settings().request_timeout_ms()).unwrap_or(0);
         let timeout = Duration::from_millis(timeout.max(1));
         let connect = timeout.min(CONNECT_TIMEOUT_MAX);
         let timeouts = Timeouts { connect, request: timeout, answer_max: ANSWER_MAX };
@@ -58,7 +58,7 @@ impl Channel {
             self.close();
         }
         let (broker, is_new) = (&self.broker, self.connection.is_none());
-        let metrics = &broker.transactions.markers.channels;
+        let metrics = &broker.coordination.transactions().markers.channels;
         let opened =
             peer::connect(broker, self.id, &self.client_id, timeouts, &mut self.connection).await?;
         if is_new {
@@ -72,7 +72,7 @@ impl Channel {
 
     fn close(&mut self) {
         if self.connection.take().is_some() {
-            self.broker.transactions.markers.channels.connections_closed.add(1);
+            self.broker.coordination.transactions().markers.channels.connections_closed.add(1);
         }
     }
 }
@@ -90,7 +90,7 @@ impl Leader {
         waiting.all.push(pending);
         if !std::mem::replace(&mut waiting.has_sender, true) {
             let sender = Arc::clone(self).send_all(Arc::clone(broker), id);
-            broker.spawn_until_stopped(sender);
+            broker.node.spawn_until_stopped(sender);
         }
         drop(waiting);
         self.added.notify_one();
@@ -98,7 +98,7 @@ impl Leader {
 
     /// Sends what waits, for as long as something does.
     async fn send_all(self: Arc<Self>, broker: Arc<Broker>, id: i32) {
-        let client_id = format!("broker-{}-txn-marker-sender", broker.node_id).into();
+        let client_id = format!("broker-{}-txn-marker-sender", broker.node.id()).into();
         let mut channel = Channel { broker, id, client_id, connection: None };
         loop {
             let all: Vec<Pending> = {
@@ -132,7 +132,7 @@ impl Leader {
         }
         let markers = all.iter().map(|(pending, epoch)| pending.to_marker(*epoch)).collect();
         let request = WriteTxnMarkersRequest { markers, ..Default::default() };
-        let answer = if id == broker.node_id {
+        let answer = if id == broker.node.id() {
             // A leader that is here no more answers at once.
             Some(Ok(crate::api::write_txn_markers::write(&broker, request).await))
         } else {
@@ -170,7 +170,7 @@ impl Leader {
         let (broker, id) = (Arc::clone(&channel.broker), channel.id);
         let mut answer = std::pin::pin!(channel.call(request));
         loop {
-            let published = broker.shared.published.notified();
+            let published = broker.node.published().notified();
             self.pass_on_moved(&broker, id, all);
             if all.is_empty() {
                 return None;
@@ -184,7 +184,7 @@ impl Leader {
 
     /// Has what is in flight, or waits, and is for partitions that the broker does not lead any more sent to who does.
     fn pass_on_moved(&self, broker: &Broker, id: i32, in_flight: &mut Vec<(Pending, i32)>) {
-        let (image, markers) = (broker.image(), &broker.transactions.markers);
+        let (image, markers) = (broker.node.image(), &broker.coordination.transactions().markers);
         let mut waiting = self.waiting.lock();
         let all = in_flight.iter_mut().map(|(pending, _)| pending).chain(&mut waiting.all);
         for moved in all.filter_map(|pending| pending.split_off_moved(&image, id)) {
