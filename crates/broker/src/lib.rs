@@ -6,7 +6,6 @@
 
 mod api;
 mod boot;
-mod broker;
 mod control;
 mod coordination;
 mod net;

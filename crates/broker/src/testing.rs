@@ -27,8 +27,10 @@ use thalweg_wire::{ApiKey, Message, Reader, Request, Uuid, Writer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::broker::Broker;
+use crate::api::services::Services;
+use crate::boot::applier::Applier;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, Timeouts};
+use crate::node::metadata_listener::MetadataListener;
 use crate::replicas::partition::Partition;
 use crate::{Hooks, RunningBroker};
 
@@ -85,14 +87,14 @@ impl Node {
         Node { running: RunningBroker::start_with(config, hooks).await.unwrap(), _dir: dir }
     }
 
-    pub(crate) fn broker(&self) -> &Arc<Broker> {
-        &self.running.broker
+    pub(crate) fn services(&self) -> &Arc<Services> {
+        &self.running.services
     }
 
     /// The metadata says this from now on. The controller in the same process does not know. Partitions of which no
     /// directory is said are in the first one.
     pub(crate) async fn publish(&self, records: impl IntoIterator<Item = MetadataRecord>) {
-        let old = (*self.broker().node.image().0).clone();
+        let old = (*self.services().node.image().0).clone();
         let mut delta = Delta::new(old.clone());
         for mut record in records {
             if let MetadataRecord::Partition(partition) = &mut record
@@ -103,16 +105,24 @@ impl Node {
             delta.replay(&record).unwrap();
         }
         let (new, changes) = delta.apply(old.provenance);
-        let broker = Arc::clone(self.broker());
+        let services = self.services();
+        let applier = Applier {
+            node: Arc::clone(&services.node),
+            replicas: Arc::clone(&services.replicas),
+            coordination: Arc::clone(&services.coordination),
+            sockets: Arc::clone(services.front.sockets()),
+            news: Arc::clone(services.control.news()),
+        };
         let published =
-            tokio::task::spawn_blocking(move || broker.publish(Update { old, new, changes }));
+            tokio::task::spawn_blocking(move || applier.publish(Update { old, new, changes }));
         let put_off = soon("the metadata in force", published).await.unwrap();
-        soon("the logs of new partitions", self.broker().replicas.openings().wait(&put_off)).await;
+        soon("the logs of new partitions", self.services().replicas.openings().wait(&put_off))
+            .await;
     }
 
     /// Directories of replicas: this node's is the one with that number.
     pub(crate) fn directories_of(&self, replicas: &[i32], number: usize) -> Vec<Uuid> {
-        let own = self.broker().replicas.logs().dirs()[number].id();
+        let own = self.services().replicas.logs().dirs()[number].id();
         let of = |id: &i32| if *id == NODE { own } else { Uuid([0xee; 16]) };
         replicas.iter().map(of).collect()
     }
@@ -132,7 +142,7 @@ impl Node {
 
     /// A partition that it has.
     pub(crate) fn partition(&self, topic: &str, index: i32) -> Arc<Partition> {
-        let topics = self.broker().replicas.topics();
+        let topics = self.services().replicas.topics();
         Arc::clone(topics.by_name(topic).unwrap().partition(index).unwrap())
     }
 

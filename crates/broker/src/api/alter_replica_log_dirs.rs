@@ -23,12 +23,13 @@ pub(super) async fn handle(
             }
         }
     }
-    let broker = std::sync::Arc::clone(&context.broker);
+    let replicas = std::sync::Arc::clone(&context.services.replicas);
     let named: Vec<(String, i32)> = wanted.keys().cloned().collect();
     // Makes directories and files, on several disks.
-    let altered = context.broker.replicas.disk_moves().of_all().run(move || {
+    let altered = context.services.replicas.disk_moves().of_all().run(move || {
         let alter = |((topic, index), path): ((String, i32), String)| {
-            let code = broker.alter_log_dir(&topic, index, &path).err().unwrap_or(ErrorCode::NONE);
+            let code =
+                replicas.alter_log_dir(&topic, index, &path).err().unwrap_or(ErrorCode::NONE);
             ((topic, index), code)
         };
         wanted.into_iter().map(alter).collect::<Vec<_>>()

@@ -61,10 +61,10 @@ fn refusal(context: &Context, request: &ApiVersionsRequest) -> ErrorCode {
     if names_half_a_node || (context.version >= 3 && !has_words) {
         return ErrorCode::INVALID_REQUEST;
     }
-    let broker = &context.broker;
+    let services = &context.services;
     match &request.cluster_id {
         Some(cluster)
-            if *cluster != broker.node.cluster_id() || request.node_id != broker.node.id() =>
+            if *cluster != services.node.cluster_id() || request.node_id != services.node.id() =>
         {
             ErrorCode::REBOOTSTRAP_REQUIRED
         }
@@ -82,13 +82,13 @@ fn is_client_word(text: &str) -> bool {
 }
 
 fn answer(context: &Context) -> ApiVersionsResponse {
-    let broker = &context.broker;
-    let image = broker.node.image();
-    let api_keys = broker
+    let services = &context.services;
+    let image = services.node.image();
+    let api_keys = services
         .front
         .apis()
         .advertised()
-        .filter_map(|(key, min, max)| match broker.control.controller().remote() {
+        .filter_map(|(key, min, max)| match services.control.controller().remote() {
             Some(remote) if FORWARDED.contains(&key) => {
                 let (first, last) = remote.range(key)?.into_inner();
                 let (min, max) = (min.max(first), max.min(last));
@@ -116,7 +116,7 @@ fn answer(context: &Context) -> ApiVersionsResponse {
         .collect();
     let finalized_features = image
         .finalized_features()
-        .chain([("kraft.version", broker.control.controller().kraft_version())])
+        .chain([("kraft.version", services.control.controller().kraft_version())])
         .filter(|(_, level)| *level > 0)
         .map(|(name, level)| FinalizedFeatureKey {
             name: name.to_owned(),

@@ -14,13 +14,13 @@ pub(super) async fn describe(
     context: Context,
     request: DescribeConfigsRequest,
 ) -> DescribeConfigsResponse {
-    let broker = &context.broker;
+    let services = &context.services;
     let mut response =
-        broker.node.with_controller_context(|c| controller::describe_configs(c, &request));
+        services.node.with_controller_context(|c| controller::describe_configs(c, &request));
     for (resource, result) in request.resources.iter().zip(&mut response.results) {
         if resource.resource_type == BROKER_LOGGER {
-            let levels = broker.node.log_levels();
-            *result = loggers::describe(levels, broker.node.id(), resource);
+            let levels = services.node.log_levels();
+            *result = loggers::describe(levels, services.node.id(), resource);
         }
     }
     response
@@ -32,7 +32,7 @@ pub(super) async fn list_resources(
 ) -> ListConfigResourcesResponse {
     let version = context.version;
     context
-        .broker
+        .services
         .node
         .with_controller_context(|c| controller::list_config_resources(c, &request, version))
 }
@@ -41,7 +41,10 @@ pub(super) async fn describe_quotas(
     context: Context,
     request: DescribeClientQuotasRequest,
 ) -> DescribeClientQuotasResponse {
-    context.broker.node.with_controller_context(|c| controller::describe_client_quotas(c, &request))
+    context
+        .services
+        .node
+        .with_controller_context(|c| controller::describe_client_quotas(c, &request))
 }
 
 pub(super) async fn incremental_alter(
@@ -49,9 +52,9 @@ pub(super) async fn incremental_alter(
     mut request: IncrementalAlterConfigsRequest,
 ) -> Result<IncrementalAlterConfigsResponse, String> {
     let mut here: Places<_> = alter_loggers(&context, &request).into_iter().collect();
-    if context.broker.control.controller().remote().is_some() {
+    if context.services.control.controller().remote().is_some() {
         let refused = context
-            .broker
+            .services
             .node
             .with_controller_context(|c| controller::refused_by_broker(c, &request));
         for (at, error) in refused.into_iter().enumerate() {
@@ -79,9 +82,9 @@ pub(super) async fn alter(
     mut request: AlterConfigsRequest,
 ) -> Result<AlterConfigsResponse, String> {
     let mut here = Places::new();
-    if context.broker.control.controller().remote().is_some() {
+    if context.services.control.controller().remote().is_some() {
         let refused = context
-            .broker
+            .services
             .node
             .with_controller_context(|c| controller::legacy_refused_by_broker(c, &request));
         for (at, error) in refused.into_iter().enumerate() {
@@ -150,15 +153,15 @@ fn alter_loggers(
     for resource in request.resources.iter().filter(|r| r.resource_type == BROKER_LOGGER) {
         *named.entry(&resource.resource_name).or_default() += 1;
     }
-    let broker = &context.broker;
+    let services = &context.services;
     let mut answers = Vec::new();
     for (at, resource) in request.resources.iter().enumerate() {
         if resource.resource_type != BROKER_LOGGER {
             continue;
         }
         let altered = if named.get(resource.resource_name.as_str()) == Some(&1) {
-            let levels = broker.node.log_levels();
-            loggers::alter(levels, broker.node.id(), resource, request.validate_only)
+            let levels = services.node.log_levels();
+            loggers::alter(levels, services.node.id(), resource, request.validate_only)
         } else {
             let message = "Each resource must appear at most once.";
             Err(ApiError::new(ErrorCode::INVALID_REQUEST, message))

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use thalweg_groups::ConnectionId;
 
 use super::groups::shards;
-use crate::broker::Broker;
+use crate::api::services::Services;
 
 /// Most members that are noted of one connection, and bytes of their names. Further ones are not noted: they
 /// have their session timeout, as in Kafka.
@@ -17,7 +17,7 @@ const BYTES_MAX: usize = 64 << 10;
 
 /// Ends with the last request of the connection that is in hand.
 pub(crate) struct ConnectionMembers {
-    broker: Arc<Broker>,
+    services: Arc<Services>,
     /// Most connections never have any.
     noted: Mutex<Option<Box<Noted>>>,
 }
@@ -48,20 +48,20 @@ impl Noted {
 }
 
 impl ConnectionMembers {
-    pub(crate) fn new(broker: &Arc<Broker>) -> ConnectionMembers {
-        ConnectionMembers { broker: Arc::clone(broker), noted: Mutex::default() }
+    pub(crate) fn new(services: &Arc<Services>) -> ConnectionMembers {
+        ConnectionMembers { services: Arc::clone(services), noted: Mutex::default() }
     }
 
     /// A member sends a request over the connection. Gives the connection's id if the coordinator will hear of
     /// its end.
     pub(crate) fn note(&self, group: &str, member: &str) -> Option<ConnectionId> {
-        if !self.broker.coordination.groups().hears_of_disconnects(group) {
+        if !self.services.coordination.groups().hears_of_disconnects(group) {
             return None;
         }
         let mut noted = self.noted.lock();
         let noted = noted.get_or_insert_with(|| {
             Box::new(Noted {
-                connection: ConnectionId(self.broker.front.next_connection_id()),
+                connection: ConnectionId(self.services.front.sockets().next_connection_id()),
                 members: HashMap::new(),
                 count: 0,
                 bytes: 0,
@@ -75,13 +75,13 @@ impl Drop for ConnectionMembers {
     fn drop(&mut self) {
         let Some(noted) = self.noted.get_mut().take() else { return };
         // It is the broker that goes, not its clients.
-        if self.broker.node.is_stopping() {
+        if self.services.node.is_stopping() {
             return;
         }
-        let partitions = shards(&self.broker);
+        let partitions = shards(&self.services.replicas);
         for (group, members) in noted.members {
             for member in members {
-                self.broker.coordination.groups().disconnected(
+                self.services.coordination.groups().disconnected(
                     &group,
                     partitions,
                     &member,

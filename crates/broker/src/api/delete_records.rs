@@ -77,7 +77,7 @@ pub(super) async fn handle(
         if result.error_code.is_err() {
             continue;
         }
-        let mut shutdown = context.broker.node.subscribe_shutdown();
+        let mut shutdown = context.services.node.subscribe_shutdown();
         let lowest = tokio::select! {
             lowest = deleted.wait_deleted(offset, deadline) => lowest,
             _ = shutdown.wait_for(|stop| *stop) => Err(ErrorCode::NOT_LEADER_OR_FOLLOWER),
@@ -101,9 +101,9 @@ fn refused(partition_index: i32, error_code: ErrorCode) -> DeleteRecordsPartitio
 
 /// Flushes where a directory's logs start.
 async fn flush_starts(context: &Context, dir: Arc<LogDir>) -> Result<(), ErrorCode> {
-    let broker = Arc::clone(&context.broker);
-    let pool = context.broker.replicas.disk_changes().of(&dir);
-    pool.run(move || broker.replicas.logs().flush_log_starts(&dir))
+    let services = Arc::clone(&context.services);
+    let pool = context.services.replicas.disk_changes().of(&dir);
+    pool.run(move || services.replicas.logs().flush_log_starts(&dir))
         .await
         .map_err(|_| ErrorCode::UNKNOWN_SERVER_ERROR)?
         .map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)
@@ -116,7 +116,7 @@ async fn delete(
     offset: i64,
 ) -> Result<(i64, Arc<Partition>), ErrorCode> {
     let (partition, may_delete) = {
-        let table = context.broker.replicas.topics();
+        let table = context.services.replicas.topics();
         let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         let partition = known.hosted(index)?;
         let config = &known.settings().log;
@@ -136,7 +136,7 @@ async fn delete(
         return Err(ErrorCode::OFFSET_OUT_OF_RANGE);
     }
     let start = context
-        .broker
+        .services
         .replicas
         .disk_changes()
         .of(partition.log.dir())

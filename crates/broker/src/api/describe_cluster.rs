@@ -9,12 +9,12 @@ pub(super) async fn handle(
     context: Context,
     request: DescribeClusterRequest,
 ) -> DescribeClusterResponse {
-    let broker = &context.broker;
-    broker.node.with_controller_context(|c| {
+    let services = &context.services;
+    services.node.with_controller_context(|c| {
         describe_cluster(
             c,
             &request,
-            broker.node.cluster_id(),
+            services.node.cluster_id(),
             &context.listener.name,
             context.version,
         )

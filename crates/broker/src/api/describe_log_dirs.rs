@@ -21,15 +21,15 @@ pub(super) async fn handle(
             .flat_map(|t| t.partitions.into_iter().map(move |p| (t.topic.clone(), p)))
             .collect()
     });
-    let broker = std::sync::Arc::clone(&context.broker);
+    let services = std::sync::Arc::clone(&context.services);
     // Asks the file systems, which may be slow.
-    let results = context.broker.replicas.disk_reads().of_all().run(move || {
-        let table = broker.replicas.topics();
-        let image = broker.node.image();
+    let results = context.services.replicas.disk_reads().of_all().run(move || {
+        let table = services.replicas.topics();
+        let image = services.node.image();
         let has_cordoned_dirs = image.metadata_version().has_cordoned_dirs();
         // Features that this broker does not serve have all its directories cordoned.
         let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
-        let is_joined = broker.control.controller().remote().is_some();
+        let is_joined = services.control.controller().remote().is_some();
         let all_cordoned = is_joined && membership::must_be_cordoned(levels);
         let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
             BTreeMap::new();
@@ -42,7 +42,7 @@ pub(super) async fn handle(
                     continue;
                 }
                 // The future replica first: should it be the log by then, it is told once, or as being both.
-                let future = broker.replicas.logs().future(&topic.name, partition.index);
+                let future = services.replicas.logs().future(&topic.name, partition.index);
                 for (log, is_future_key) in
                     future.iter().map(|log| (log, true)).chain([(&partition.log, false)])
                 {
@@ -65,7 +65,7 @@ pub(super) async fn handle(
                 }
             }
         }
-        broker
+        services
             .replicas
             .logs()
             .dirs()
@@ -99,7 +99,7 @@ pub(super) async fn handle(
                     total_bytes: bytes(space.f_blocks),
                     usable_bytes: bytes(space.f_bavail),
                     is_cordoned: has_cordoned_dirs
-                        && (all_cordoned || broker.replicas.logs().is_cordoned(dir.id())),
+                        && (all_cordoned || services.replicas.logs().is_cordoned(dir.id())),
                     ..Default::default()
                 }
             })

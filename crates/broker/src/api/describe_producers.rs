@@ -7,22 +7,22 @@ use thalweg_wire::messages::describe_producers_response::{
 use thalweg_wire::messages::{DescribeProducersRequest, DescribeProducersResponse};
 
 use crate::api::request::Context;
-use crate::broker::Broker;
+use crate::replicas::Replicas;
 use thalweg_metadata::controller::is_legal_topic_name;
 
 pub(super) async fn handle(
     context: Context,
     request: DescribeProducersRequest,
 ) -> DescribeProducersResponse {
-    let broker = std::sync::Arc::clone(&context.broker);
+    let replicas = std::sync::Arc::clone(&context.services.replicas);
     // Takes the partitions' locks, which an append holds while it writes.
     let described =
-        context.broker.replicas.disk_reads().of_all().run(move || describe(&broker, request));
+        context.services.replicas.disk_reads().of_all().run(move || describe(&replicas, request));
     described.await.unwrap_or_default()
 }
 
-fn describe(broker: &Broker, request: DescribeProducersRequest) -> DescribeProducersResponse {
-    let table = broker.replicas.topics();
+fn describe(replicas: &Replicas, request: DescribeProducersRequest) -> DescribeProducersResponse {
+    let table = replicas.topics();
     let topics = request
         .topics
         .into_iter()

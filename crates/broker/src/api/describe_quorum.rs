@@ -11,7 +11,7 @@ pub(super) async fn handle(
     context: Context,
     request: DescribeQuorumRequest,
 ) -> Result<DescribeQuorumResponse, String> {
-    let controller = match context.broker.control.controller() {
+    let controller = match context.services.control.controller() {
         Controller::Embedded(controller) => controller,
         Controller::Remote(remote) => {
             let answer = remote.forward(&request, context.version, &context.client()).await;
@@ -24,18 +24,18 @@ pub(super) async fn handle(
     };
     let (epoch, end_offset) = controller.quorum().await;
     // Static voters are known by their ids alone.
-    let directory_id = match context.broker.control.controller().kraft_version() {
+    let directory_id = match context.services.control.controller().kraft_version() {
         0 => Uuid::ZERO,
-        _ => context.broker.control.metadata_directory(),
+        _ => context.services.replicas.logs().metadata_dir().id(),
     };
     let state = QuorumState {
         epoch,
         high_watermark: end_offset,
         log_end_offset: end_offset,
         directory_id,
-        now_ms: context.broker.node.clock().wall_ms(),
+        now_ms: context.services.node.clock().wall_ms(),
     };
     let version = context.version;
-    let broker = &context.broker;
-    Ok(broker.node.with_controller_context(|c| describe_quorum(c, &request, state, version)))
+    let services = &context.services;
+    Ok(services.node.with_controller_context(|c| describe_quorum(c, &request, state, version)))
 }

@@ -44,8 +44,8 @@ async fn end(context: &Context, request: EndTxnRequest) -> Result<Producer, Erro
             _ => TransactionVersion::V0,
         },
     });
-    let count = topic_partitions(&context.broker);
-    match context.broker.coordination.coordinated().ask(count, &id, end).await {
+    let count = topic_partitions(&context.services.node);
+    match context.services.coordination.coordinated().ask(count, &id, end).await {
         TransactionResponse::End(ended) => ended,
         _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
     }

@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 
 use thalweg_groups::{DurationHistogram, TriggerKind};
 
-use crate::broker::Broker;
+use crate::api::services::Services;
 
 struct Page(String);
 
@@ -64,8 +64,8 @@ impl Page {
 }
 
 /// The log cleaner, as Kafka's MBeans of `kafka.log` have it.
-fn cleaner(page: &mut Page, broker: &Broker) {
-    let metrics = broker.replicas.logs().cleaner_metrics();
+fn cleaner(page: &mut Page, services: &Services) {
+    let metrics = services.replicas.logs().cleaner_metrics();
     page.gauge(
         "kafka_log_logcleaner_cleaner_recopy_percent",
         "Bytes that the last compactions wrote, of those they read.",
@@ -119,9 +119,9 @@ fn cleaner(page: &mut Page, broker: &Broker) {
 }
 
 /// The page, made from the counters as they are now.
-pub(crate) fn text(broker: &Broker) -> String {
+pub(crate) fn text(services: &Services) -> String {
     let mut page = Page(String::with_capacity(4096));
-    let metrics = broker.node.metrics();
+    let metrics = services.node.metrics();
     page.counter(
         "kafka_server_brokertopicmetrics_bytesin_total",
         "Bytes of record batches appended for producers.",
@@ -143,7 +143,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         metrics.replication_bytes_out.get(),
     );
     let (throttles, now_ms) =
-        (&broker.replicas.shared().throttles, broker.node.clock().monotonic_ms());
+        (&services.replicas.shared().throttles, services.node.clock().monotonic_ms());
     page.gauge(
         "kafka_server_leaderreplication_byte_rate",
         "Bytes per second sent to followers of throttled replicas.",
@@ -188,7 +188,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Connections closed because of what they sent.",
         metrics.connections_refused_input.get(),
     );
-    let (connections, refused) = broker.front.connections().limits().counts();
+    let (connections, refused) = services.front.sockets().connections().limits().counts();
     page.gauge("kafka_server_socketservermetrics_connection_count", "Connections.", connections);
     page.counter(
         "thalweg_connections_refused_limit_total",
@@ -198,17 +198,17 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.counter(
         "thalweg_connections_refused_descriptors_total",
         "Connections closed because descriptors are kept for the logs.",
-        broker.front.connections().limits().refused_sockets(),
+        services.front.sockets().connections().limits().refused_sockets(),
     );
     page.counter(
         "thalweg_log_opens_exhausted_total",
         "Opens of log files that failed for lack of descriptors or memory.",
-        broker.replicas.logs().metrics().opens_exhausted.get(),
+        services.replicas.logs().metrics().opens_exhausted.get(),
     );
     let panics = metrics.panics.get()
-        + broker.replicas.logs().metrics().panics.get()
-        + broker.coordination.groups().panics()
-        + broker.coordination.coordinated().panics();
+        + services.replicas.logs().metrics().panics.get()
+        + services.coordination.groups().panics()
+        + services.coordination.coordinated().panics();
     page.counter("thalweg_panics_total", "Requests that panicked.", panics);
     page.counter(
         "thalweg_fetches_parked_total",
@@ -233,7 +233,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Produce requests that waited, at most 10 ms, for this broker to be elected: it followed in sync.",
         metrics.produces_early.get(),
     );
-    transactions::expose(&mut page, broker);
+    transactions::expose(&mut page, services);
     page.counter(
         "thalweg_leader_hints_total",
         "Answers to clients' Produce and Fetch that named the leader to be asked instead (KIP-951).",
@@ -252,50 +252,50 @@ pub(crate) fn text(broker: &Broker) -> String {
     page.gauge(
         "thalweg_request_memory_bytes",
         "Bytes that requests hold.",
-        broker.front.request_budget().used(),
+        services.front.sockets().request_budget().used(),
     );
     page.gauge(
         "thalweg_request_reserve_bytes",
         "Bytes that fetches hold beside that, because other requests hold all of it.",
-        broker.front.request_budget().reserve_used(),
+        services.front.sockets().request_budget().reserve_used(),
     );
     page.gauge(
         "thalweg_request_memory_limit_bytes",
         "Bytes that requests may hold.",
-        broker.front.request_budget().limit(),
+        services.front.sockets().request_budget().limit(),
     );
     page.gauge(
         "thalweg_group_memory_bytes",
         "Bytes that members of groups have left behind.",
-        broker.coordination.groups().account().used(),
+        services.coordination.groups().account().used(),
     );
     page.gauge(
         "thalweg_group_memory_limit_bytes",
         "Bytes that members of groups may leave behind.",
-        broker.coordination.groups().account().limit(),
+        services.coordination.groups().account().limit(),
     );
     page.gauge(
         "thalweg_fetch_memory_bytes",
         "Bytes that answers to fetches hold, and fetches of many partitions that wait.",
-        broker.front.fetch_budget().used(),
+        services.front.fetch_budget().used(),
     );
     page.gauge(
         "thalweg_fetch_memory_limit_bytes",
         "Bytes that answers to fetches may hold, and fetches of many partitions that wait.",
-        broker.front.fetch_budget().limit(),
+        services.front.fetch_budget().limit(),
     );
     page.gauge(
         "thalweg_fetch_answer_memory_bytes",
         "Bytes that answers of many partitions hold beside their records until they are sent.",
-        broker.front.answer_budget().used(),
+        services.front.answer_budget().used(),
     );
     page.gauge(
         "thalweg_fetch_answer_memory_limit_bytes",
         "Bytes that answers of many partitions may hold beside their records.",
-        broker.front.answer_budget().limit(),
+        services.front.answer_budget().limit(),
     );
     let (sessions, partitions, bytes, evictions) = {
-        let sessions = broker.front.sessions();
+        let sessions = services.front.sessions();
         let (count, partitions) = sessions.counts();
         (count, partitions, sessions.bytes(), sessions.evictions)
     };
@@ -320,7 +320,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Fetch sessions that gave way to others.",
         evictions,
     );
-    let table = broker.replicas.topics();
+    let table = services.replicas.topics();
     let mut count = 0;
     let mut leaders = 0;
     let (mut under_replicated, mut under_min_isr) = (0, 0);
@@ -333,12 +333,12 @@ pub(crate) fn text(broker: &Broker) -> String {
             under_min_isr += usize::from(lacks.min_isr);
         }
     }
-    let slow = broker.replicas.logs().dirs().iter().filter(|dir| dir.is_slow()).count();
+    let slow = services.replicas.logs().dirs().iter().filter(|dir| dir.is_slow()).count();
     page.gauge("thalweg_slow_log_directories", "Log directories whose appends stall.", slow);
     page.counter(
         "thalweg_append_stalls_total",
         "How often appends to a log directory began to stall.",
-        broker.replicas.logs().metrics().append_stalls.get(),
+        services.replicas.logs().metrics().append_stalls.get(),
     );
     page.gauge("kafka_server_replicamanager_partitioncount", "Partitions here.", count);
     page.gauge("kafka_server_replicamanager_leadercount", "Partitions led here.", leaders);
@@ -352,7 +352,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Partitions led here of which fewer replicas are in sync than min.insync.replicas.",
         under_min_isr,
     );
-    let changes = &broker.replicas.shared().isr_changes;
+    let changes = &services.replicas.shared().isr_changes;
     page.counter(
         "kafka_server_replicamanager_isrexpands_total",
         "Followers that joined an ISR of a partition led here.",
@@ -368,7 +368,7 @@ pub(crate) fn text(broker: &Broker) -> String {
         "Changes of an ISR that the controller refused.",
         changes.refused(),
     );
-    let moves = broker.replicas.moves().figures();
+    let moves = services.replicas.moves().figures();
     page.gauge(
         "kafka_server_replicaalterlogdirsmanager_maxlag",
         "Records that the future replica lacks that lacks most.",
@@ -385,20 +385,20 @@ pub(crate) fn text(broker: &Broker) -> String {
         moves.moving,
     );
     page.gauge("kafka_controller_kafkacontroller_globaltopiccount", "Topics.", table.len());
-    let offline = broker.replicas.logs().dirs().iter().filter(|dir| dir.check().is_err()).count();
+    let offline = services.replicas.logs().dirs().iter().filter(|dir| dir.check().is_err()).count();
     page.gauge(
         "kafka_log_logmanager_offlinelogdirectorycount",
         "Log directories that are offline.",
         offline,
     );
-    cleaner(&mut page, broker);
+    cleaner(&mut page, services);
     page.gauge(
         "thalweg_log_open_files",
         "Log files held open.",
-        broker.replicas.logs().open_files(),
+        services.replicas.logs().open_files(),
     );
-    let (groups, done) = broker.coordination.groups().counts();
-    let loads = broker.coordination.groups().load_figures();
+    let (groups, done) = services.coordination.groups().counts();
+    let loads = services.coordination.groups().load_figures();
     for (name, ms) in [("max", loads.max_ms), ("avg", loads.average_ms)] {
         page.gauge(
             &format!("kafka_coordinator_group_partition_load_time_{name}"),

@@ -57,14 +57,14 @@ impl Place {
             }
         };
         let known = {
-            let table = context.broker.replicas.topics();
+            let table = context.services.replicas.topics();
             table.by_name(topic).map(|topic| topic.slots().len())
         };
         let partitions = match known {
             Some(partitions) => partitions,
             // The first group or transactional id makes the topic. Kafka answers at once and lets the client ask again;
             // here the topic is there in a moment, so the client is spared the round trip.
-            None => match context.broker.create_internal_topic(topic).await {
+            None => match context.services.create_internal_topic(topic).await {
                 Ok(partitions) => partitions,
                 Err(error) => {
                     tracing::warn!(%error, "the topic of a coordinator could not be created");
@@ -73,7 +73,7 @@ impl Place {
             },
         };
         let partitions = u32::try_from(partitions).unwrap_or(0);
-        Place::Topic(topic, partitions, context.broker.node.image())
+        Place::Topic(topic, partitions, context.services.node.image())
     }
 
     /// The coordinator of a key.

@@ -30,11 +30,10 @@ pub(super) async fn handle<R: ControllerRequest>(
     context: Context,
     request: R,
 ) -> Result<R::Response, String> {
-    let (broker, client) = (&context.broker, context.client());
+    let (services, client) = (&context.services, context.client());
     let request = Arc::new(request);
     let forwarded = Arc::clone(&request);
-    let answer =
-        broker.control.controller().forward(broker, forwarded, context.version, &client).await;
+    let answer = services.control.forward(forwarded, context.version, &client).await;
     answer.or_else(|error| Ok(request.refused(code(&error)?)))
 }
 

@@ -26,9 +26,9 @@ use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, GROUP_REBALANCES_TAG, Uuid};
 
 use crate::api::request::Context;
-use crate::broker::Broker;
 use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
+use crate::replicas::Replicas;
 use thalweg_metadata::controller::OFFSETS_TOPIC;
 use thalweg_metadata::features::GROUP_VERSION;
 
@@ -37,7 +37,7 @@ fn request_context(context: &Context) -> RequestContext {
         api_version: context.version,
         client_id: Arc::clone(&context.client_id),
         client_host: Arc::clone(context.peer.host()),
-        random: context.broker.node.random().u128(),
+        random: context.services.node.random().u128(),
         hold: None,
         connection: None,
         is_repeat: false,
@@ -45,14 +45,14 @@ fn request_context(context: &Context) -> RequestContext {
 }
 
 /// Partitions of the groups' topic; 0 while there is none.
-pub(super) fn shards(broker: &Broker) -> u32 {
-    let table = broker.replicas.topics();
+pub(super) fn shards(replicas: &Replicas) -> u32 {
+    let table = replicas.topics();
     table.by_name(OFFSETS_TOPIC).map_or(0, |topic| u32::try_from(topic.slots().len()).unwrap_or(0))
 }
 
 /// The partition of the groups' topic that a group lives in; `None` while there is no such topic.
 pub(super) fn partition_of(context: &Context, group: &str) -> Option<i32> {
-    let shards = shards(&context.broker);
+    let shards = shards(&context.services.replicas);
     (shards > 0).then(|| partition_for(group, shards))
 }
 
@@ -79,7 +79,7 @@ pub(super) fn submit_to(
         context: RequestContext { hold: hold.cloned(), connection, ..request_context(context) },
         request,
     };
-    context.broker.coordination.groups().submit(partition, submission)
+    context.services.coordination.groups().submit(partition, submission)
 }
 
 /// Asks the shard once more, with a request that was held. It says nothing about the member's connections.
@@ -97,7 +97,7 @@ pub(super) fn submit_again(
         },
         request,
     };
-    context.broker.coordination.groups().submit(partition, submission)
+    context.services.coordination.groups().submit(partition, submission)
 }
 
 /// The answer for the version asked in, or the one for a coordinator that went away.
@@ -139,14 +139,14 @@ one_group!(leave, LeaveGroupRequest, LeaveGroupResponse, LeaveGroup);
 /// cluster, and the broker's configuration does not leave it out. Their APIs are listed all the same, as
 /// in Kafka.
 pub(super) fn has_consumer_protocol(context: &Context) -> bool {
-    let broker = &context.broker;
-    broker.node.settings().has_consumer_protocol
-        && broker.node.image().features.level(GROUP_VERSION) >= 1
+    let services = &context.services;
+    services.node.settings().has_consumer_protocol
+        && services.node.image().features.level(GROUP_VERSION) >= 1
 }
 
 /// Groups by the shard they live in, in the order of the request.
 fn by_shard(context: &Context, groups: Vec<String>) -> Vec<Vec<String>> {
-    let shards = shards(&context.broker);
+    let shards = shards(&context.services.replicas);
     let mut cut: BTreeMap<i32, Vec<String>> = BTreeMap::new();
     for group in groups {
         cut.entry(partition_for(&group, shards)).or_default().push(group);
@@ -250,7 +250,7 @@ pub(super) async fn list(context: Context, request: ListGroupsRequest) -> ListGr
         request: GroupRequest::ListGroups(request),
     };
     let mut parts = Vec::new();
-    for one in context.broker.coordination.groups().submit_all(&submission) {
+    for one in context.services.coordination.groups().submit_all(&submission) {
         parts.push(one.wait().await);
     }
     listed(parts)
@@ -314,7 +314,7 @@ pub(super) async fn offset_commit(
     let by_id = context.version >= 10;
     let mut refused: Vec<OffsetCommitResponseTopic> = Vec::new();
     {
-        let table = context.broker.replicas.topics();
+        let table = context.services.replicas.topics();
         request.topics.retain_mut(|topic| {
             let known =
                 if by_id { table.by_id(topic.topic_id) } else { table.by_name(&topic.name) };
@@ -433,7 +433,7 @@ pub(super) async fn offset_fetch(
     for mut group in fetch_groups(&request, context.version) {
         let mut unknown: Vec<OffsetFetchResponseTopics> = Vec::new();
         if by_id && let Some(topics) = &mut group.topics {
-            let table = context.broker.replicas.topics();
+            let table = context.services.replicas.topics();
             topics.retain_mut(|topic| match table.by_id(topic.topic_id) {
                 Some(known) => {
                     topic.name = known.name.to_string();
@@ -480,7 +480,7 @@ pub(super) async fn offset_fetch(
             },
         };
         if by_id && group.error_code.is_ok() {
-            let table = context.broker.replicas.topics();
+            let table = context.services.replicas.topics();
             group.topics.retain_mut(|topic| {
                 if topic.topic_id.is_zero() {
                     // Offsets of a topic that is gone cannot be named in this version.
@@ -531,7 +531,7 @@ pub(super) async fn offset_delete(
 ) -> OffsetDeleteResponse {
     let mut unknown: Vec<OffsetDeleteResponseTopic> = Vec::new();
     {
-        let table = context.broker.replicas.topics();
+        let table = context.services.replicas.topics();
         request.topics.retain_mut(|topic| {
             let slots = table.by_name(&topic.name).map_or(0, |known| known.slots().len());
             let mut gone = Vec::new();

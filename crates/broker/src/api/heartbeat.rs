@@ -37,11 +37,12 @@ use tokio::time::Sleep;
 use super::groups::{partition_of, submit_again, submit_to};
 use super::request::{Context, Scratch};
 use super::{Handled, encode, reply};
-use crate::broker::Broker;
+use crate::coordination::groups::Groups;
 use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
 use crate::net::connection::Parked;
 use crate::net::frame::NextRequest;
+use crate::node::metrics::Metrics;
 use clients::{Client, Software};
 pub(super) use holdable::Holdable;
 
@@ -145,11 +146,11 @@ impl Heartbeats {
     }
 
     /// How a request that has just come may be held; `None` if it may not.
-    fn arrived<R: Holdable>(&mut self, broker: &Broker, request: &R) -> Option<Hold> {
+    fn arrived<R: Holdable>(&mut self, groups: &Groups, request: &R) -> Option<Hold> {
         let joins = request.joins();
         let known = self.software.as_ref().and_then(|software| Client::of(software, R::API_KEY));
         let client = known.or(joins.then_some(Client::Unknown))?;
-        if self.carries_records || !broker.coordination.groups().holds_heartbeats(request.group()) {
+        if self.carries_records || !groups.holds_heartbeats(request.group()) {
             return None;
         }
         if R::API_KEY == ApiKey::SYNC_GROUP {
@@ -305,7 +306,8 @@ pub(super) fn handle<R: Holdable>(
         let refused = R::error(ErrorCode::UNSUPPORTED_VERSION);
         return reply(context, scratch, &refused);
     }
-    let Some(hold) = scratch.heartbeats.arrived(&context.broker, &request) else {
+    let Some(hold) = scratch.heartbeats.arrived(context.services.coordination.groups(), &request)
+    else {
         return match submit(context, request, None) {
             Submitted::Now(response) => {
                 reply(context, scratch, &response_of::<R>(context, Some(response)))
@@ -399,18 +401,18 @@ impl Drop for HeldEnd {
 }
 
 /// Counts a held heartbeat for as long as it is.
-struct Counted<'c>(&'c Broker);
+struct Counted<'c>(&'c Metrics);
 
 impl<'c> Counted<'c> {
-    fn new(broker: &'c Broker) -> Counted<'c> {
-        broker.node.metrics().heartbeats_held.up();
-        Counted(broker)
+    fn new(metrics: &'c Metrics) -> Counted<'c> {
+        metrics.heartbeats_held.up();
+        Counted(metrics)
     }
 }
 
 impl Drop for Counted<'_> {
     fn drop(&mut self) {
-        self.0.node.metrics().heartbeats_held.down();
+        self.0.heartbeats_held.down();
     }
 }
 
@@ -480,8 +482,8 @@ impl<R: Holdable> HeldRequest<R> {
 
     async fn hold_back(&mut self, limits: HoldLimits) {
         let heartbeat = Arc::clone(&self.end.heartbeat);
-        let broker = Arc::clone(&self.context.broker);
-        let _counted = Counted::new(&broker);
+        let services = Arc::clone(&self.context.services);
+        let _counted = Counted::new(services.node.metrics());
         let longest = self.hold.longest(limits);
         let mut over = pin!(tokio::time::sleep_until((self.begun + longest).into()));
         loop {
@@ -518,7 +520,7 @@ impl<R: Holdable> HeldRequest<R> {
                     over.as_mut().reset(until.into());
                     continue;
                 }
-                broker.node.metrics().heartbeats_pushed.add(1);
+                services.node.metrics().heartbeats_pushed.add(1);
             } else if self.hold.joins {
                 // It is answered with what is free by now.
                 self.ask_again(false).await;

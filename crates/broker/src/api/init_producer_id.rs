@@ -40,7 +40,7 @@ pub(super) async fn handle(
             Err(code) => refuse(code),
         };
     }
-    match context.broker.control.producer_ids().next(&context.broker).await {
+    match context.services.control.next_producer_id().await {
         // A new id every time, so the epoch begins anew; an id given to ask for a bump is dropped,
         // as Kafka does for producers without a transactional id.
         Ok(producer_id) => {
@@ -61,7 +61,7 @@ async fn of_transactional_id(
     if transactional_id.is_empty() {
         return Err(ErrorCode::INVALID_REQUEST);
     }
-    let broker = &context.broker;
+    let services = &context.services;
     let expected = Producer { id: request.producer_id, epoch: request.producer_epoch };
     let init = TransactionRequest::Init(InitProducerId {
         transactional_id: transactional_id.clone(),
@@ -73,16 +73,16 @@ async fn of_transactional_id(
     // The coordinator takes a producer id without waiting, where it needs one: of the first block after a start is none here.
     let mut is_first = true;
     loop {
-        let asked = broker.coordination.coordinated().ask(
-            topic_partitions(broker),
+        let asked = services.coordination.coordinated().ask(
+            topic_partitions(&services.node),
             &transactional_id,
             init.clone(),
         );
         match asked.await {
             TransactionResponse::Init(Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
-                if std::mem::take(&mut is_first) && broker.control.producer_ids().is_empty() =>
+                if std::mem::take(&mut is_first) && services.control.producer_ids().is_empty() =>
             {
-                let reserved = broker.control.producer_ids().reserve(broker);
+                let reserved = services.control.producer_ids().reserve(&services.control);
                 match tokio::time::timeout(RESERVE_WAIT_MAX, reserved).await {
                     Ok(Ok(())) => {}
                     Ok(Err(error)) => {

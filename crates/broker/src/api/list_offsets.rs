@@ -114,7 +114,7 @@ async fn locate(
         return Err(ErrorCode::UNSUPPORTED_VERSION);
     }
     let partition = {
-        let table = context.broker.replicas.topics();
+        let table = context.services.replicas.topics();
         let known = table.by_name(topic).ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
         Arc::clone(known.hosted(wanted.partition_index)?)
     };
@@ -159,7 +159,7 @@ async fn locate(
             let is_behind = is_behind();
             // Looks into batches on disk: not on a worker thread.
             let located = context
-                .broker
+                .services
                 .replicas
                 .disk_reads()
                 .of(partition.log.dir())

@@ -30,7 +30,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
     };
     let wanted = request.topics.unwrap_or_default();
     let mut topics = Vec::new();
-    let image = context.broker.node.image();
+    let image = context.services.node.image();
 
     if all {
         topics.extend(image.topics.iter().map(|topic| describe(&context, &image, topic)));
@@ -53,14 +53,10 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
         let missing: Vec<String> =
             names.iter().filter(|name| image.topics.by_name(name).is_none()).cloned().collect();
         let create = request.allow_auto_topic_creation
-            && context.broker.node.settings().auto_create_topics();
+            && context.services.node.settings().auto_create_topics();
         // They are made meanwhile; a client that needs them asks again.
         let told = match create {
-            true => context.broker.control.auto_topics().begin(
-                &context.broker,
-                missing,
-                context.client(),
-            ),
+            true => context.services.control.begin_topics(missing, context.client()),
             false => BTreeMap::new(),
         };
         for name in names {
@@ -103,9 +99,9 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
                 ..Default::default()
             })
             .collect(),
-        cluster_id: Some(context.broker.node.cluster_id().to_owned()),
+        cluster_id: Some(context.services.node.cluster_id().to_owned()),
         // Any broker takes what is meant for the controller.
-        controller_id: context.broker.node.id(),
+        controller_id: context.services.node.id(),
         topics,
         cluster_authorized_operations: if request.include_cluster_authorized_operations {
             super::CLUSTER_OPERATIONS
@@ -205,8 +201,8 @@ pub(super) async fn describe_topic_partitions(
     context: Context,
     request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse {
-    let image = context.broker.node.image();
-    let limit = context.broker.node.settings().max_request_partitions();
+    let image = context.services.node.image();
+    let limit = context.services.node.settings().max_request_partitions();
     let mut left = usize::try_from(request.response_partition_limit)
         .unwrap_or(0)
         .clamp(1, usize::try_from(limit).unwrap_or(2000).max(1));

@@ -33,6 +33,7 @@ mod metadata;
 mod offset_for_leader_epoch;
 pub(crate) mod produce;
 pub(crate) mod request;
+pub(crate) mod services;
 mod transactions;
 mod txn_offset_commit;
 mod unregister_broker;
@@ -274,7 +275,7 @@ pub(crate) async fn handle(
     body: &mut [u8],
     charge: &mut Charge,
 ) -> Handled {
-    context.broker.node.metrics().request(context.api_key);
+    context.services.node.metrics().request(context.api_key);
     match context.api_key {
         ApiKey::PRODUCE => {
             scratch.heartbeats.observe(ApiKey::PRODUCE);
@@ -286,7 +287,7 @@ pub(crate) async fn handle(
         }
         ApiKey::API_VERSIONS => api_versions::handle(context, scratch, body),
         key => {
-            let known = context.broker.front.apis().versions(key);
+            let known = context.services.front.apis().versions(key);
             match known {
                 Some(versions) if versions.contains(&context.version) => {
                     scratch.heartbeats.observe(key);

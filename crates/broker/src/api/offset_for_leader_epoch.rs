@@ -13,7 +13,7 @@ pub(super) async fn handle(
     context: Context,
     request: OffsetForLeaderEpochRequest,
 ) -> OffsetForLeaderEpochResponse {
-    let table = context.broker.replicas.topics();
+    let table = context.services.replicas.topics();
     let topics = request
         .topics
         .into_iter()

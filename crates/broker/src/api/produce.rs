@@ -152,7 +152,7 @@ impl PartResult {
     /// What is refused because this broker has no such partition.
     fn not_hosted(context: &Context, topic: &Topic, index: i32, code: ErrorCode) -> PartResult {
         let leader = (code == ErrorCode::NOT_LEADER_OR_FOLLOWER)
-            .then(|| context.broker.node.leader_elsewhere(topic.id, index))
+            .then(|| context.services.node.leader_elsewhere(topic.id, index))
             .flatten();
         PartResult { leader, ..PartResult::error(code) }
     }
@@ -189,7 +189,7 @@ pub(super) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut 
     let mut work = Work::take();
     let handled = handle_with(context, scratch, &mut work, body).await;
     if !work.uncommitted.is_empty() {
-        context.broker.node.metrics().produces_parked.add(1);
+        context.services.node.metrics().produces_parked.add(1);
         return Handled::Parked(Box::pin(wait_committed(context.clone(), work.parked(body))));
     }
     work.give();
@@ -217,7 +217,7 @@ async fn handle_with(
         if transactional::has_records(work, body) {
             Box::pin(transactional::verify(context, work, body, transactional_id, timeout)).await;
         }
-        let now = context.broker.node.clock().wall_ms();
+        let now = context.services.node.clock().wall_ms();
         let terms = AppendTerms { results: &scratch.append_results, acks, now, timeout };
         for topic_at in 0..work.topics.len() {
             let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
@@ -330,7 +330,7 @@ impl Work {
 
 /// Whether a request may wait with its records: they take memory that others need to be read at all.
 fn has_room_to_wait(context: &Context) -> bool {
-    let budget = context.broker.front.request_budget();
+    let budget = context.services.front.sockets().request_budget();
     budget.used() < budget.limit() / 2
 }
 
@@ -338,8 +338,8 @@ fn has_room_to_wait(context: &Context) -> bool {
 async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize, usize)]) {
     // Readers of what the request has appended already need not wait.
     work.wakes.wake();
-    let broker = &context.broker;
-    broker.node.metrics().produces_early.add(1);
+    let services = &context.services;
+    services.node.metrics().produces_early.add(1);
     let deadline = tokio::time::Instant::now() + LEADERSHIP_WAIT_MAX;
     let is_early = |&(topic_at, at): &(usize, usize)| {
         let topic: Option<&Arc<Topic>> = work.topics[topic_at].topic.as_ref();
@@ -348,8 +348,8 @@ async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize
             .is_some_and(|partition| partition.may_be_elected())
     };
     loop {
-        let published = broker.node.published().notified();
-        if !early.iter().any(is_early) || broker.node.is_stopping() {
+        let published = services.node.published().notified();
+        if !early.iter().any(is_early) || services.node.is_stopping() {
             break;
         }
         if tokio::time::timeout_at(deadline, published).await.is_err() {
@@ -393,7 +393,7 @@ fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<Asked, Decode
     work.topics.clear();
     work.parts.clear();
     let Work { topics, parts, .. } = work;
-    let table = context.broker.replicas.topics();
+    let table = context.services.replicas.topics();
     let mut reader = Reader::new(body);
     let request = ProduceRequestView::parse_each(&mut reader, context.version, |named, asked| {
         let name = range_in(body, named.name.as_bytes());
@@ -525,7 +525,7 @@ fn result_of(
 ) -> PartResult {
     match result {
         Ok(appended) => {
-            context.broker.node.metrics().appended(validated.len as u64, validated.record_count);
+            context.services.node.metrics().appended(validated.len as u64, validated.record_count);
             PartResult {
                 base_offset: appended.first_offset,
                 log_append_time_ms: if appended.duplicate {
@@ -545,7 +545,7 @@ fn result_of(
 
 /// A batch that did not pass validation: Kafka names the records concerned.
 fn refused(context: &Context, failure: Failure) -> PartResult {
-    context.broker.node.metrics().invalid_batches.add(1);
+    context.services.node.metrics().invalid_batches.add(1);
     let code = failure.reason.error_code();
     // Kafka gives a message only where single records are at fault.
     let message = failure.response_message();
@@ -577,7 +577,7 @@ impl Work {
     /// Memory for what a request holds while it waits, of what answers to fetches may have, so that nothing is
     /// taken that other requests need, and of that an eighth at most. `None` where there is no room.
     fn room_to_wait(&self, context: &Context, names: usize, appends: usize) -> Option<Charge> {
-        let budget = context.broker.front.fetch_budget();
+        let budget = context.services.front.fetch_budget();
         let mut held = Charge::new(budget);
         let details: usize = self
             .parts
@@ -615,7 +615,7 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     // A stop that began before this has told nobody. Nor does a request of many partitions wait that finds no room
     // for what it holds meanwhile.
     let room = parked.work.room_to_wait(&context, parked.names.capacity(), appends.len());
-    let timeout = match room.is_none() || context.broker.node.is_stopping() {
+    let timeout = match room.is_none() || context.services.node.is_stopping() {
         true => Duration::ZERO,
         false => parked.work.timeout,
     };
@@ -699,8 +699,8 @@ fn respond(
         })
         .collect();
     let image = (!leaders.is_empty()).then(|| {
-        context.broker.node.metrics().leader_hints.add(1);
-        context.broker.node.image()
+        context.services.node.metrics().leader_hints.add(1);
+        context.services.node.image()
     });
     let endpoints: Vec<NodeEndpointRef<'_>> = leaders
         .iter()

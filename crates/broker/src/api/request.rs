@@ -9,7 +9,7 @@ use thalweg_wire::{ApiKey, Reader, Writer};
 
 use crate::api::connection_members::ConnectionMembers;
 use crate::api::heartbeat::Heartbeats;
-use crate::broker::Broker;
+use crate::api::services::Services;
 use crate::control::kraft::Client;
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Reply, Requests};
@@ -18,7 +18,7 @@ use crate::replicas::partition::AppendResults;
 
 /// Whom a connection's requests come from, and where to: the same for all of them.
 pub(crate) struct Peer {
-    pub(crate) broker: Arc<Broker>,
+    pub(crate) services: Arc<Services>,
     pub(crate) listener: Arc<Listener>,
     pub(crate) address: SocketAddr,
     host: OnceLock<Arc<str>>,
@@ -94,16 +94,16 @@ pub(crate) struct ConnectionRequests {
 
 impl ConnectionRequests {
     pub(crate) fn new(
-        broker: &Arc<Broker>,
+        services: &Arc<Services>,
         listener: &Arc<Listener>,
         address: SocketAddr,
     ) -> ConnectionRequests {
         let peer = Arc::new(Peer {
-            broker: Arc::clone(broker),
+            services: Arc::clone(services),
             listener: Arc::clone(listener),
             address,
             host: OnceLock::new(),
-            members: ConnectionMembers::new(broker),
+            members: ConnectionMembers::new(services),
         });
         let context = Context {
             peer,

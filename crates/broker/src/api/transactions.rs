@@ -42,7 +42,7 @@ pub(super) async fn list(
     };
     let mut all: Vec<Listed> = Vec::new();
     for answer in
-        context.broker.coordination.coordinated().ask_all(&TransactionRequest::List(filter))
+        context.services.coordination.coordinated().ask_all(&TransactionRequest::List(filter))
     {
         match answer.wait().await {
             Some(TransactionResponse::List(Ok(mut listed))) => all.append(&mut listed),
@@ -92,8 +92,8 @@ async fn describe_one(context: &Context, id: &str) -> Result<Description, ErrorC
         return Err(ErrorCode::INVALID_REQUEST);
     }
     let request = TransactionRequest::Describe { transactional_id: id.to_owned() };
-    let count = topic_partitions(&context.broker);
-    match context.broker.coordination.coordinated().ask(count, id, request).await {
+    let count = topic_partitions(&context.services.node);
+    match context.services.coordination.coordinated().ask(count, id, request).await {
         TransactionResponse::Describe(described) => described,
         _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
     }

@@ -27,7 +27,7 @@ pub(super) async fn handle(
     held: Charge,
 ) -> TxnOffsetCommitResponse {
     let by_id = context.version >= 6;
-    let refused = take_unknown(&context.broker.replicas.topics(), &mut request, by_id);
+    let refused = take_unknown(&context.services.replicas.topics(), &mut request, by_id);
     let mut response = if request.topics.is_empty() {
         TxnOffsetCommitResponse::default()
     } else {
@@ -101,7 +101,7 @@ async fn commit(
     };
     let submission = groups::submission(context, GroupRequest::TxnOffsetCommit(request));
     let submitted =
-        context.broker.coordination.groups().submit_transactional(partition, submission, check);
+        context.services.coordination.groups().submit_transactional(partition, submission, check);
     // The coordinator has consumed the request.
     drop(held);
     let answer = submitted.wait().await.unwrap_or(GroupResponse::TxnOffsetCommit(gone));
@@ -129,8 +129,8 @@ async fn verify(
     if request.producer_id < 0 {
         return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
     }
-    let broker = &context.broker;
-    let is_enabled = broker.node.settings().verifies_transactions();
+    let services = &context.services;
+    let is_enabled = services.node.settings().verifies_transactions();
     let operation = operation_of(context.version);
     let is_asked = is_enabled || operation == Operation::Add;
     // No transaction is in such an epoch. Where its coordinator is asked, that one says what is wrong, as in Kafka: it may
@@ -141,7 +141,7 @@ async fn verify(
     if !is_asked {
         return Ok(TransactionCheck::Waived);
     }
-    let partition = partition.and_then(|index| broker.coordination.groups().partition(index));
+    let partition = partition.and_then(|index| services.coordination.groups().partition(index));
     let partition = partition.ok_or(ErrorCode::NOT_COORDINATOR)?;
     let TxnOffsetCommitRequest { producer_id, producer_epoch, .. } = *request;
     let asked = Transactional {
@@ -151,9 +151,14 @@ async fn verify(
         sequence: -1,
         bumps_epoch: operation.bumps_epoch(),
     };
-    let timeout_ms = u64::try_from(broker.node.settings().offsets_commit_timeout_ms()).unwrap_or(0);
+    let timeout_ms =
+        u64::try_from(services.node.settings().offsets_commit_timeout_ms()).unwrap_or(0);
     let timeout = Duration::from_millis(timeout_ms);
-    let begun = broker.coordination.transactions().begin(broker, &partition, asked, timeout).await;
+    let begun = services
+        .coordination
+        .transactions()
+        .begin(&services.node, &partition, asked, timeout)
+        .await;
     let guard = begun.map_err(|failure| failure.code())?;
     if guard.is_some() {
         let question = Question {
@@ -163,7 +168,8 @@ async fn verify(
             operation,
             topics: [(partition.topic.to_string(), vec![partition.index])].into(),
         };
-        let verdict = broker.coordination.transactions().verify(broker, question).await;
+        let verdict =
+            services.coordination.transactions().verify(&services.coordination, question).await;
         let code = verdict.of(&partition.topic, partition.index);
         if code.is_err() {
             return Err(code);

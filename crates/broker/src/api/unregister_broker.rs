@@ -10,9 +10,9 @@ pub(super) async fn handle(
     context: Context,
     request: UnregisterBrokerRequest,
 ) -> Result<UnregisterBrokerResponse, String> {
-    let broker = &context.broker;
+    let services = &context.services;
     // A node of Kafka's that is asked for this goes on without leading anything until it is started again.
-    if broker.control.controller().remote().is_none() && request.broker_id == broker.node.id() {
+    if services.control.controller().remote().is_none() && request.broker_id == services.node.id() {
         let reason = format!("node {} is its own controller", request.broker_id);
         return Ok(UnregisterBrokerResponse {
             error_code: ErrorCode::INVALID_REQUEST,

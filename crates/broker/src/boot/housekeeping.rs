@@ -1,19 +1,27 @@
 //! What a broker does while nobody asks: retention, flushes, checkpoints, expiry, and the
 //! consequences of a disk that fails.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, OnceLock, Weak};
+use std::collections::{BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use thalweg_log::{DirFailureListener, DirLogs, Executor, LogDir, StorageError};
 use thalweg_wire::ErrorCode;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use crate::broker::Broker;
+use crate::api::services::Services;
 use crate::control::kraft::Controller;
+use crate::control::{Control, registration};
+use crate::coordination::Coordination;
 use crate::coordination::transactions::LATE_CHECK_MS;
+use crate::node::Node;
+use crate::node::directory_news::DirectoryNews;
+use crate::replicas::topics::TopicTable;
+use crate::replicas::{Replicas, moves, openings, replication};
 
 /// Rolls and flushes of one log directory that run at a time.
 const JOBS_PER_DIR: usize = 4;
@@ -102,30 +110,52 @@ impl Executor for BlockingExecutor {
     }
 }
 
-/// Hears of log directories that fail.
-#[derive(Debug, Default)]
+/// Learns of log directories that fail, from before they are opened.
 pub(crate) struct DirFailures {
-    broker: OnceLock<Weak<Broker>>,
+    node: Arc<Node>,
+    /// The topics that the broker serves.
+    topics: Arc<ArcSwap<TopicTable>>,
+    news: Arc<DirectoryNews>,
+    metadata_dir: PathBuf,
+    dirs: Vec<PathBuf>,
+    /// Paths of those that failed.
+    failed: Mutex<BTreeSet<PathBuf>>,
 }
 
 impl DirFailures {
-    pub(crate) fn attach(&self, broker: &Arc<Broker>) {
-        let _ = self.broker.set(Arc::downgrade(broker));
+    pub(crate) fn new(
+        node: Arc<Node>,
+        topics: Arc<ArcSwap<TopicTable>>,
+        news: Arc<DirectoryNews>,
+        metadata_dir: PathBuf,
+        dirs: Vec<PathBuf>,
+    ) -> DirFailures {
+        DirFailures { node, topics, news, metadata_dir, dirs, failed: Mutex::default() }
+    }
+}
+
+impl std::fmt::Debug for DirFailures {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DirFailures").field("failed", &self.failed).finish_non_exhaustive()
     }
 }
 
 impl DirFailureListener for DirFailures {
     fn failed(&self, dir: &LogDir, error: &StorageError) {
         tracing::error!(dir = %dir.path().display(), %error, "a log directory is offline");
-        let Some(broker) = self.broker.get().and_then(Weak::upgrade) else { return };
-        if dir.id() == broker.control.metadata_directory() {
-            broker.node.fail("the directory of the metadata log is offline");
-        } else if broker.replicas.logs().dirs().iter().all(|dir| dir.check().is_err()) {
-            broker.node.fail("all log directories are offline");
+        let is_last = {
+            let mut failed = self.failed.lock();
+            failed.insert(dir.path().to_path_buf());
+            self.dirs.iter().all(|dir| failed.contains(dir))
+        };
+        if dir.path() == self.metadata_dir {
+            self.node.fail("the directory of the metadata log is offline");
+        } else if is_last {
+            self.node.fail("all log directories are offline");
         }
         // On the thread that met the error, which may hold locks of a log or the controller: only
-        // what takes none of these is done here, the rest in `directories`.
-        for topic in broker.replicas.topics().iter() {
+        // what takes none of these is done here, the rest in `report_directories`.
+        for topic in self.topics.load().iter() {
             for partition in topic.partitions() {
                 if partition.log.dir().id() == dir.id() {
                     partition.go_offline();
@@ -133,25 +163,45 @@ impl DirFailureListener for DirFailures {
                 }
             }
         }
-        if let Some(remote) = broker.control.controller().remote() {
-            remote.life.directories_lost(vec![dir.id()]);
-        }
-        broker.control.directories().wake();
+        self.news.lose(dir.id());
     }
+}
+
+/// Reports news of log directories to the controller, until the broker stops.
+pub(super) fn report_directories(services: &Arc<Services>) -> JoinHandle<()> {
+    let served = Arc::clone(services);
+    services.node.spawn_until_stopped(async move {
+        let Services { node, control, replicas, .. } = &*served;
+        let news = control.news();
+        loop {
+            news.changed().await;
+            // A partition that was moving from or to a directory that failed is where it is, and is reported so before
+            // the failure is.
+            replicas.settle_moves();
+            control.report_assignments().await;
+            let is_lost = replicas.has_offline_dir() && !node.is_stopping();
+            if is_lost {
+                replicas.resign_offline();
+            }
+            if news.take_cordoned() || is_lost {
+                registration::report_directories(control).await;
+            }
+        }
+    })
 }
 
 /// Does `work` again and again, one after the other with all that has the same `turn`: first after
 /// `delay`, then after `interval` each time.
 fn every_after(
     delay: i64,
-    broker: &Arc<Broker>,
+    services: &Arc<Services>,
     turn: Arc<Turn>,
-    interval: impl Fn(&Broker) -> i64 + Send + 'static,
-    work: impl Fn(&Broker) + Send + Sync + 'static,
+    interval: impl Fn(&Services) -> i64 + Send + 'static,
+    work: impl Fn(&Services) + Send + Sync + 'static,
 ) -> JoinHandle<()> {
-    let (served, work) = (Arc::clone(broker), Arc::new(work));
-    let mut ahead_ms = broker.node.clock().ahead_ms();
-    broker.node.spawn_until_stopped(async move {
+    let (served, work) = (Arc::clone(services), Arc::new(work));
+    let mut ahead_ms = services.node.clock().ahead_ms();
+    services.node.spawn_until_stopped(async move {
         let mut pause = delay;
         loop {
             let pause_ms = u64::try_from(pause).unwrap_or(1).max(1);
@@ -159,8 +209,8 @@ fn every_after(
             let _turn = turn.lock().await;
             // A test may move the clock while the work is done: that counts for the pause behind it.
             ahead_ms = served.node.clock().ahead_ms();
-            let (broker, work) = (Arc::clone(&served), Arc::clone(&work));
-            if tokio::task::spawn_blocking(move || work(&broker)).await.is_err() {
+            let (services, work) = (Arc::clone(&served), Arc::clone(&work));
+            if tokio::task::spawn_blocking(move || work(&services)).await.is_err() {
                 tracing::error!("housekeeping panicked; it goes on with the next turn");
             }
             pause = interval(&served);
@@ -174,7 +224,7 @@ type Turn = tokio::sync::Mutex<()>;
 
 /// What is done for each of some log directories, without any waiting for another one's disk.
 struct Dirs<'a> {
-    broker: &'a Arc<Broker>,
+    services: &'a Arc<Services>,
     dirs: Vec<(Arc<LogDir>, Arc<Turn>)>,
     tasks: Vec<JoinHandle<()>>,
 }
@@ -183,23 +233,23 @@ impl Dirs<'_> {
     fn every_after(
         &mut self,
         delay: i64,
-        interval: impl Fn(&Broker) -> i64 + Copy + Send + 'static,
-        work: impl Fn(&Broker, DirLogs<'_>) + Copy + Send + Sync + 'static,
+        interval: impl Fn(&Services) -> i64 + Copy + Send + 'static,
+        work: impl Fn(&Services, DirLogs<'_>) + Copy + Send + Sync + 'static,
     ) {
         for (dir, turn) in &self.dirs {
             let dir = Arc::clone(dir);
-            let work = move |b: &Broker| work(b, b.replicas.logs().in_dir(&dir));
-            self.tasks.push(every_after(delay, self.broker, Arc::clone(turn), interval, work));
+            let work = move |b: &Services| work(b, b.replicas.logs().in_dir(&dir));
+            self.tasks.push(every_after(delay, self.services, Arc::clone(turn), interval, work));
         }
     }
 
     /// The same without a delay of its own.
     fn every(
         &mut self,
-        interval: impl Fn(&Broker) -> i64 + Copy + Send + 'static,
-        work: impl Fn(&Broker, DirLogs<'_>) + Copy + Send + Sync + 'static,
+        interval: impl Fn(&Services) -> i64 + Copy + Send + 'static,
+        work: impl Fn(&Services, DirLogs<'_>) + Copy + Send + Sync + 'static,
     ) {
-        self.every_after(interval(self.broker), interval, work);
+        self.every_after(interval(self.services), interval, work);
     }
 }
 
@@ -213,81 +263,76 @@ const OPEN_AGAIN: Duration = Duration::from_secs(1);
 const FLUSH_MS_MAX: i64 = 2_000;
 
 /// Opens what could not be opened for lack of descriptors or memory, for as long as it is polled.
-async fn open_again(broker: Arc<Broker>) {
+async fn open_again(replicas: Arc<Replicas>) {
     loop {
-        broker.replicas.unopened_added().notified().await;
+        replicas.unopened_added().notified().await;
         tokio::time::sleep(OPEN_AGAIN).await;
-        broker.replicas.open_missing();
+        replicas.open_missing();
     }
 }
 
 /// Followers are looked at this often: half of `replica.lag.time.max.ms`.
-fn lag(broker: &Broker) -> i64 {
-    (broker.node.settings().config.replica_lag_time_max_ms() / 2).max(1)
+fn lag(services: &Services) -> i64 {
+    (services.node.settings().config.replica_lag_time_max_ms() / 2).max(1)
 }
 
-fn check_lag(broker: &Broker) {
-    for topic in broker.replicas.topics().iter() {
+fn check_lag(services: &Services) {
+    for topic in services.replicas.topics().iter() {
         topic.partitions().for_each(|partition| partition.check_lag());
     }
 }
 
-fn report_late(broker: &Broker) {
-    broker.coordination.transactions().late.report(broker);
+fn report_late(services: &Services) {
+    services.coordination.report_late_transactions();
 }
 
-async fn keep_producer_ids(broker: Arc<Broker>) {
-    broker.control.producer_ids().keep(&broker).await;
+async fn keep_producer_ids(control: Arc<Control>) {
+    control.producer_ids().keep(&control).await;
 }
 
-async fn write_markers(broker: Arc<Broker>) {
-    broker.coordination.transactions().markers.run(&broker).await;
+async fn write_markers(coordination: Arc<Coordination>) {
+    coordination.transactions().markers().run(&coordination).await;
+}
+
+async fn ask_for_isrs(services: Arc<Services>) {
+    let control = &services.control;
+    replication::ask_for_isrs(Arc::clone(&services.replicas), |request| control.send(request))
+        .await;
 }
 
 /// Starts everything that runs by the clock, until the broker stops.
-pub(crate) fn spawn(broker: &Arc<Broker>) -> Vec<JoinHandle<()>> {
+pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
-    let delay = broker.node.settings().initial_task_delay_ms();
+    let delay = services.node.settings().initial_task_delay_ms();
+    let Services { node, control, replicas, coordination, .. } = &**services;
     let mut tasks = vec![
-        broker
-            .node
-            .spawn_until_stopped(crate::replicas::replication::ask_for_isrs(Arc::clone(broker))),
-        broker
-            .node
-            .spawn_until_stopped(crate::replicas::replication::take_over_stuck(Arc::clone(broker))),
-        every_after(lag(broker), broker, Arc::default(), lag, check_lag),
-        every_after(LATE_CHECK_MS, broker, Arc::default(), |_| LATE_CHECK_MS, report_late),
-        broker.node.spawn_until_stopped(open_again(Arc::clone(broker))),
-        broker.node.spawn_until_stopped(crate::replicas::openings::run(Arc::clone(broker))),
-        broker.node.spawn_until_stopped(broker.coordination.groups().log_rebalances()),
-        broker.node.spawn_until_stopped(keep_producer_ids(Arc::clone(broker))),
-        broker.node.spawn_until_stopped(write_markers(Arc::clone(broker))),
+        node.spawn_until_stopped(ask_for_isrs(Arc::clone(services))),
+        node.spawn_until_stopped(replication::take_over_stuck(Arc::clone(replicas))),
+        every_after(lag(services), services, Arc::default(), lag, check_lag),
+        every_after(LATE_CHECK_MS, services, Arc::default(), |_| LATE_CHECK_MS, report_late),
+        node.spawn_until_stopped(open_again(Arc::clone(replicas))),
+        node.spawn_until_stopped(openings::run(Arc::clone(replicas))),
+        node.spawn_until_stopped(coordination.groups().log_rebalances()),
+        node.spawn_until_stopped(keep_producer_ids(Arc::clone(control))),
+        node.spawn_until_stopped(write_markers(Arc::clone(coordination))),
     ];
-    for _ in 0..crate::replicas::moves::threads(
-        &broker.node.settings().config,
-        broker.replicas.logs().dirs(),
-    ) {
-        tasks
-            .push(broker.node.spawn_until_stopped(crate::replicas::moves::run(Arc::clone(broker))));
+    for _ in 0..moves::threads(&node.settings().config, replicas.logs().dirs()) {
+        tasks.push(node.spawn_until_stopped(moves::run(Arc::clone(replicas))));
     }
     // An observer of other nodes' controllers looks after its log by itself.
-    if let Controller::Embedded(controller) = broker.control.controller() {
-        let interval = |b: &Broker| match b.node.settings().metadata_snapshot_interval_ms() {
+    if let Controller::Embedded(controller) = control.controller() {
+        let interval = |b: &Services| match b.node.settings().metadata_snapshot_interval_ms() {
             0 => METADATA_TIDY_MS,
             interval => interval.min(METADATA_TIDY_MS),
         };
         let controller = controller.clone();
-        let tidy = move |b: &Broker| controller.tidy(b);
-        tasks.push(every_after(interval(broker), broker, Arc::default(), interval, tidy));
-        tasks.push(
-            broker
-                .node
-                .spawn_until_stopped(crate::control::directories::report(Arc::clone(broker))),
-        );
+        let tidy = move |_: &Services| controller.tidy();
+        tasks.push(every_after(interval(services), services, Arc::default(), interval, tidy));
+        tasks.push(report_directories(services));
     }
     let dirs =
-        broker.replicas.logs().all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
-    let mut all = Dirs { broker, dirs, tasks };
+        services.replicas.logs().all_dirs().map(|dir| (Arc::clone(dir), Arc::default())).collect();
+    let mut all = Dirs { services, dirs, tasks };
     all.every_after(
         delay,
         |b| b.node.settings().retention_check_interval_ms(),
@@ -349,11 +394,11 @@ mod tests {
         let (begun, is_begun) = mpsc::channel();
         let (go_on, may_go_on) = mpsc::channel();
         let (begun, may_go_on) = (Mutex::new(begun), Mutex::new(may_go_on));
-        let work = move |_: &Broker| {
+        let work = move |_: &Services| {
             let _ = begun.lock().send(());
             let _ = may_go_on.lock().recv_timeout(TIMEOUT);
         };
-        let task = every_after(1, node.broker(), Arc::default(), |_| WEEK_MS, work);
+        let task = every_after(1, node.services(), Arc::default(), |_| WEEK_MS, work);
         for _ in 0..3 {
             is_begun.recv_timeout(TIMEOUT).expect("work");
             clock.advance(Duration::from_millis(WEEK_MS as u64));

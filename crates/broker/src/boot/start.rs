@@ -6,8 +6,9 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenError, OpenReport};
+use thalweg_log::{LoadStats, LogDir, LogManager, ManagerConfig, OpenError, OpenReport};
 use thalweg_metadata::config::listeners::Endpoint;
 use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig};
 use thalweg_metadata::features::MetadataVersion;
@@ -18,27 +19,40 @@ use thalweg_wire::Uuid;
 use tokio::task::JoinHandle;
 
 use crate::Hooks;
+use crate::api::front::Front;
 use crate::api::request::ConnectionRequests;
+use crate::api::services::Services;
+use crate::boot::applier::{Applier, JoinedApplier};
 use crate::boot::descriptors::Shares;
 use crate::boot::housekeeping::DirFailures;
+use crate::boot::join;
 use crate::boot::spare_worker::SpareWorker;
-use crate::broker::{Broker, Parts};
 use crate::control::kraft::{
-    Controller, EmbeddedController, MetadataLog, MetadataLogError, MetadataPublisher, ObserverLog,
-    ObserverTask, Owner, QuorumConfig, RemoteController, Retention,
+    Controller, EmbeddedController, MetadataLog, MetadataLogError, ObserverLog, ObserverTask,
+    Owner, QuorumConfig, RemoteController, Retention,
 };
-use crate::control::membership::{self, Cluster, Life, Publication};
-use crate::control::registration;
+use crate::control::membership::{self, Cluster, Life};
+use crate::control::producer_ids::ProducerIds;
+use crate::control::{Control, registration};
 use crate::coordination::groups::Groups;
 use crate::coordination::runtime::RuntimeConfig;
 use crate::coordination::transaction_coordinator::TransactionCoordinator;
+use crate::coordination::transactions::Markers;
+use crate::coordination::{Coordination, Coordinators, group_settings};
 use crate::net::allowed::Connections;
+use crate::net::budget::Budget;
 use crate::net::hosts;
 use crate::net::listener::{self, BoundSocket, Listener, SocketOptions};
+use crate::net::sockets::Sockets;
 use crate::node::clock::Clock;
+use crate::node::directory_news::DirectoryNews;
 use crate::node::loggers::LogLevels;
+use crate::node::metadata_listener::MetadataListener;
 use crate::node::random::Random;
-use crate::replicas::topic_settings;
+use crate::node::{Node, settings};
+use crate::replicas::images::LeadershipListener;
+use crate::replicas::topics::TopicTable;
+use crate::replicas::{Replicas, topic_settings};
 
 /// Why a broker did not start.
 #[derive(Debug, thiserror::Error)]
@@ -64,7 +78,7 @@ impl From<MetadataLogError> for StartError {
 
 /// A broker that accepts connections.
 pub struct RunningBroker {
-    pub(crate) broker: Arc<Broker>,
+    pub(crate) services: Arc<Services>,
     listeners: Vec<Arc<Listener>>,
     tasks: Mutex<Vec<JoinHandle<()>>>,
     spare_worker: Mutex<Option<SpareWorker>>,
@@ -76,29 +90,29 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
     let bound = bind_all(&config)?;
     let listeners: Vec<Arc<Listener>> =
         bound.iter().map(|(listener, _)| Arc::clone(listener)).collect();
-    let (broker, mut tasks) = match config.roles().controller {
+    let (services, mut tasks) = match config.roles().controller {
         true => {
             let served = listeners.clone();
             // Opens, recovers and formats directories: waits for disks.
             let opened = tokio::task::spawn_blocking(move || embedded(config, &served, hooks));
-            let broker =
+            let services =
                 opened.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
-            match accept_all(bound, &broker) {
-                Ok(tasks) => (broker, tasks),
+            match accept_all(bound, &services) {
+                Ok(tasks) => (services, tasks),
                 Err(error) => {
                     // Closed as after a stop.
                     let (tasks, spare_worker) = (Mutex::default(), Mutex::new(None));
-                    RunningBroker { broker, listeners, tasks, spare_worker }.stop().await;
+                    RunningBroker { services, listeners, tasks, spare_worker }.stop().await;
                     return Err(error);
                 }
             }
         }
         false => joined(config, listeners.clone(), hooks, bound).await?,
     };
-    tasks.extend(crate::boot::housekeeping::spawn(&broker));
-    start_cleaner(&broker);
+    tasks.extend(crate::boot::housekeeping::spawn(&services));
+    start_cleaner(&services);
     let (tasks, spare_worker) = (Mutex::new(tasks), Mutex::new(None));
-    Ok(RunningBroker { broker, listeners, tasks, spare_worker })
+    Ok(RunningBroker { services, listeners, tasks, spare_worker })
 }
 
 impl RunningBroker {
@@ -109,27 +123,27 @@ impl RunningBroker {
 
     /// The cluster's id.
     pub fn cluster_id(&self) -> &str {
-        self.broker.node.cluster_id()
+        self.services.node.cluster_id()
     }
 
     /// Lets one worker of this runtime sleep until a disk stalls, so that there is somebody to
     /// serve what has nothing to do with that disk. For a runtime of the broker's own, with a
     /// worker more than there are processors.
     pub fn keep_spare_worker(&self) {
-        let stalls = Arc::clone(self.broker.replicas.logs().stalls());
+        let stalls = Arc::clone(self.services.replicas.logs().stalls());
         self.spare_worker.lock().get_or_insert_with(|| SpareWorker::keep(stalls));
     }
 
     /// Waits until the broker stops by itself; gives the reason.
     pub async fn failed(&self) -> String {
-        let mut shutdown = self.broker.node.subscribe_shutdown();
+        let mut shutdown = self.services.node.subscribe_shutdown();
         let _ = shutdown.wait_for(|stop| *stop).await;
-        self.broker.node.fatal().unwrap_or_else(|| "the broker was stopped".into())
+        self.services.node.fatal().unwrap_or_else(|| "the broker was stopped".into())
     }
 
     /// What `/metrics` shows, in Prometheus' text format.
     pub fn metrics_text(&self) -> String {
-        crate::api::exposition::text(&self.broker)
+        crate::api::exposition::text(&self.services)
     }
 
     /// Stops accepting, answers what waits, flushes everything, marks the shutdown as
@@ -139,29 +153,29 @@ impl RunningBroker {
     }
 
     async fn stop(&self) {
-        let broker = Arc::clone(&self.broker);
-        if let Some(remote) = broker.control.controller().remote() {
-            crate::control::membership::leave(&broker, remote).await;
+        let services = Arc::clone(&self.services);
+        if let Some(remote) = services.control.controller().remote() {
+            join::leave(&services, remote).await;
         }
-        broker.node.stop();
+        services.node.stop();
         self.spare_worker.lock().take();
         let tasks = std::mem::take(&mut *self.tasks.lock());
         for task in tasks {
             let _ = task.await;
         }
-        broker.answer_all().await;
+        services.answer_all().await;
         let closing = tokio::task::spawn_blocking(move || {
             // No log is opened any more.
-            broker.replicas.openings().stop();
-            let now = broker.node.clock().wall_ms();
-            let epoch = broker.control.epoch();
-            if let Controller::Embedded(controller) = broker.control.controller() {
-                if let Err(error) = controller.leave(&broker) {
+            services.replicas.openings().stop();
+            let now = services.node.clock().wall_ms();
+            let epoch = services.node.broker_epoch();
+            if let Controller::Embedded(controller) = services.control.controller() {
+                if let Err(error) = controller.leave() {
                     tracing::warn!(%error, "the broker could not sign off");
                 }
                 controller.close(now);
             }
-            broker.replicas.logs().shut_down(epoch, now);
+            services.replicas.logs().shut_down(epoch, now);
         });
         if closing.await.is_err() {
             tracing::error!("the shutdown was not clean");
@@ -170,36 +184,48 @@ impl RunningBroker {
 }
 
 /// Starts compaction, with what the image says of topics and brokers.
-fn start_cleaner(broker: &Broker) {
-    if !broker.node.settings().cleaner_enabled() {
+fn start_cleaner(services: &Services) {
+    if !services.node.settings().cleaner_enabled() {
         tracing::warn!("log.cleaner.enable is false: compacted topics keep every record");
         return;
     }
-    let clock = broker.node.clock().clone();
-    broker.replicas.logs().start_cleaner(Arc::new(move || clock.wall_ms()));
+    let clock = services.node.clock().clone();
+    services.replicas.logs().start_cleaner(Arc::new(move || clock.wall_ms()));
 }
 
-/// The log directories, open.
-struct OpenedLogs {
-    clock: Clock,
-    random: Random,
+/// A node with its log directories open, before anything is served.
+struct Opened {
+    node: Arc<Node>,
     logs: LogManager,
     report: Arc<OpenReport>,
-    failures: Arc<DirFailures>,
     shares: Shares,
+    topics: Arc<ArcSwap<TopicTable>>,
+    news: Arc<DirectoryNews>,
 }
 
 /// Opens the log directories; those that are new belong to `cluster_id`.
 fn open_logs(
     config: &BrokerConfig,
-    disk: thalweg_log::Disk,
-    clock: Clock,
     cluster_id: String,
-) -> Result<OpenedLogs, StartError> {
+    clock: Clock,
+    disk: thalweg_log::Disk,
+    log_levels: Option<Arc<dyn LogLevels>>,
+) -> Result<Opened, StartError> {
     let now = clock.wall_ms();
     let defaults = TopicConfig::new(config, &Properties::new())?;
     let (dirs, metadata_dir) = directories(config);
     let shares = shares(&dirs, &metadata_dir)?;
+    let image = Arc::new(MetadataImage::empty());
+    let node =
+        Node::new(cluster_id.clone(), clock, Random::new(), log_levels, config.clone(), image);
+    let (topics, news) = (Arc::default(), Arc::default());
+    let failures = DirFailures::new(
+        Arc::clone(&node),
+        Arc::clone(&topics),
+        Arc::clone(&news),
+        metadata_dir.clone(),
+        dirs.clone(),
+    );
     let mut manager =
         ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
     manager.cluster_id = Some(cluster_id);
@@ -214,8 +240,7 @@ fn open_logs(
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
     let executor = Arc::new(crate::boot::housekeeping::BlockingExecutor::new());
     manager.executor = Some(executor);
-    let failures = Arc::new(DirFailures::default());
-    manager.listener = Some(Arc::clone(&failures) as Arc<dyn thalweg_log::DirFailureListener>);
+    manager.listener = Some(Arc::new(failures));
     let (logs, report) = LogManager::open(manager)?;
     // What is wrong with single partitions was said when it was found.
     for dir in report.dirs.iter().filter(|dir| !dir.clean && dir.stats != LoadStats::default()) {
@@ -234,14 +259,7 @@ fn open_logs(
     }
     let metadata_dir = logs.metadata_dir();
     metadata_dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
-    Ok(OpenedLogs {
-        clock,
-        random: Random::new(),
-        logs,
-        report: Arc::new(report),
-        failures,
-        shares,
-    })
+    Ok(Opened { node, logs, report: Arc::new(report), shares, topics, news })
 }
 
 /// The log directories, and that of the metadata log.
@@ -276,7 +294,7 @@ pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (thalweg_log::LogCon
 /// What this broker registers with. It tells processes apart, and so is made once.
 fn registration_of(
     config: &BrokerConfig,
-    opened: &OpenedLogs,
+    opened: &Opened,
     listeners: &[Arc<Listener>],
 ) -> registration::Joining {
     let online = opened.logs.dirs().iter().filter(|dir| dir.check().is_ok());
@@ -284,7 +302,7 @@ fn registration_of(
     directories.sort_unstable();
     registration::Joining {
         node_id: config.node_id(),
-        incarnation: opened.random.uuid(),
+        incarnation: opened.node.random().uuid(),
         endpoints: listeners
             .iter()
             .map(|l| (l.name.clone(), l.advertised_host.clone(), l.advertised_port))
@@ -296,56 +314,90 @@ fn registration_of(
     }
 }
 
-/// The broker, with its logs and its way to the controller.
-fn broker_of(
-    config: BrokerConfig,
-    opened: OpenedLogs,
-    listeners: &[Arc<Listener>],
-    image: &MetadataImage,
-    controller: Controller,
-    fetch_memory: Option<usize>,
-    log_levels: Option<Arc<dyn LogLevels>>,
-) -> Arc<Broker> {
-    let OpenedLogs { clock, random, logs, report, failures, shares } = opened;
-    let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
-    let connections = Connections::new(&config, &image.quotas, open, shares.connections);
-    let image = Arc::new(image.clone());
-    let groups = Groups::new(
-        crate::coordination::group_settings::of(&config, &image),
-        Arc::clone(&image),
-        crate::node::settings::group_memory(&config),
+/// The rooms of a broker, but for the way to its controller.
+struct Rooms {
+    applier: Applier,
+    producer_ids: Arc<ProducerIds>,
+    dirs: Vec<Arc<LogDir>>,
+    fetch_budget: Arc<Budget>,
+}
+
+impl Rooms {
+    /// Begins with `image`, of which nothing has taken effect.
+    fn new(
+        opened: Opened,
+        image: MetadataImage,
+        listeners: &[Arc<Listener>],
+        fetch_memory: Option<usize>,
+    ) -> Rooms {
+        let Opened { node, logs, shares, topics, news, .. } = opened;
+        let image = Arc::new(image);
+        node.set_image(Arc::clone(&image));
+        let config = node.static_config();
+        let open: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
+        let connections = Connections::new(config, &image.quotas, open, shares.connections);
+        let producer_ids = Arc::default();
+        let markers: Arc<Markers> = Arc::default();
+        let coordinators = Coordinators::new(
+            groups(config, Arc::clone(&image), node.clock().clone()),
+            TransactionCoordinator::new(
+                config,
+                &image,
+                &producer_ids,
+                Arc::clone(&markers),
+                node.clock().clone(),
+            ),
+        );
+        let dirs = logs.dirs().to_vec();
+        let replicas = Replicas::new(
+            Arc::clone(&node),
+            logs,
+            topics,
+            Arc::clone(&news),
+            Arc::clone(&coordinators) as Arc<dyn LeadershipListener>,
+        );
+        let fetch_budget = Budget::new(fetch_memory.unwrap_or_else(settings::fetch_memory));
+        let coordination = Coordination::new(
+            Arc::clone(&node),
+            Arc::clone(&replicas),
+            coordinators,
+            markers,
+            Arc::clone(&fetch_budget),
+        );
+        let sockets = Sockets::new(Arc::clone(&node), node.static_config(), connections);
+        let applier = Applier { node, replicas, coordination, sockets, news };
+        Rooms { applier, producer_ids, dirs, fetch_budget }
+    }
+
+    /// The broker with its controller.
+    fn with_controller(self, controller: Controller) -> Arc<Services> {
+        let Rooms { applier, producer_ids, dirs, fetch_budget } = self;
+        let Applier { node, replicas, coordination, sockets, news } = applier;
+        Arc::new(Services {
+            control: Control::new(Arc::clone(&node), controller, producer_ids, dirs, news),
+            front: Front::new(node.static_config(), sockets, fetch_budget),
+            node,
+            replicas,
+            coordination,
+        })
+    }
+}
+
+fn groups(config: &BrokerConfig, image: Arc<MetadataImage>, clock: Clock) -> Groups {
+    Groups::new(
+        group_settings::of(config, &image),
+        image,
+        settings::group_memory(config),
         RuntimeConfig {
             runner: thalweg_coordinator::RunnerConfig {
                 write_timeout_ms: u64::try_from(config.offsets_commit_timeout_ms()).unwrap_or(0),
             },
-            compression: offsets_compression(&config),
+            compression: offsets_compression(config),
             jobs: usize::try_from(config.group_background_threads()).unwrap_or(1).max(1),
             serves_partial_loads: false,
         },
-        clock.clone(),
-    );
-    let metadata_directory = logs.metadata_dir().id();
-    let producer_ids = Arc::default();
-    let coordinated = TransactionCoordinator::new(&config, &image, &producer_ids, clock.clone());
-    let broker = Broker::new(Parts {
-        cluster_id: report.cluster_id.clone(),
-        metadata_directory,
         clock,
-        random,
-        logs,
-        groups,
-        coordinated,
-        producer_ids,
-        controller,
-        connections,
-        config,
-        image,
-        fetch_memory: fetch_memory.unwrap_or_else(crate::node::settings::fetch_memory),
-        log_levels,
-    });
-    broker.coordination.coordinated().attach(&broker);
-    failures.attach(&broker);
-    broker
+    )
 }
 
 /// A broker that is its own controller.
@@ -353,13 +405,13 @@ fn embedded(
     config: BrokerConfig,
     listeners: &[Arc<Listener>],
     hooks: Hooks,
-) -> Result<Arc<Broker>, StartError> {
+) -> Result<Arc<Services>, StartError> {
     let (dirs, metadata_dir) = directories(&config);
     crate::boot::metadata_place::check(&dirs, &metadata_dir).map_err(StartError::Metadata)?;
     let cluster_id = existing_cluster_id(dirs.iter().chain([&metadata_dir]))
         .unwrap_or_else(|| Random::new().uuid().to_string());
     let clock = Clock::new(hooks.clock);
-    let opened = open_logs(&config, hooks.disk, clock.clone(), cluster_id)?;
+    let opened = open_logs(&config, cluster_id, clock.clone(), hooks.disk, hooks.log_levels)?;
     let dir = opened.logs.metadata_dir();
     let owner = Owner {
         node_id: config.node_id(),
@@ -375,40 +427,39 @@ fn embedded(
         .inspect_err(|_| opened.logs.hand_back(&opened.report))?;
     let joining = registration_of(&config, &opened, listeners);
     let image = metadata.loader.image().clone();
-    let controller = EmbeddedController::new(metadata.log, metadata.loader);
-    let broker = broker_of(
-        config.clone(),
-        opened,
-        listeners,
-        &image,
-        Controller::Embedded(controller.clone()),
-        hooks.fetch_memory,
-        hooks.log_levels,
+    let rooms = Rooms::new(opened, image, listeners, hooks.fetch_memory);
+    let applier = rooms.applier.clone();
+    let controller = EmbeddedController::new(
+        Arc::clone(&applier.node),
+        Arc::new(applier.clone()),
+        metadata.log,
+        metadata.loader,
     );
-    broker.serve_image()?;
+    let services = rooms.with_controller(Controller::Embedded(controller.clone()));
+    applier.serve()?;
     if let Some(bootstrap) = metadata.bootstrap {
         let records = thalweg_metadata::bootstrap::activation_records(
             &config,
             &bootstrap.levels,
             bootstrap.unfinished,
         );
-        let begun = controller.bootstrap(&broker, records);
+        let begun = controller.bootstrap(records);
         begun.map_err(|e| StartError::Metadata(e.to_string()))?;
     }
-    if let Some(found) = other_level(&config, broker.node.image().features.metadata_version) {
+    if let Some(found) = other_level(&config, services.node.image().features.metadata_version) {
         tracing::warn!(
             "{FORMAT_RELEASE}={} changes nothing: the directory has metadata.version {found}; remove the config, or \
              change the level with kafka-features",
             config.format_release_version()
         );
     }
-    let joined = registration::join(&broker, &controller, &joining, owner.listener);
+    let joined = registration::join(&services.control, &controller, &joining, owner.listener);
     joined.map_err(StartError::Metadata)?;
     // What failed, or was found elsewhere than the metadata says, before anybody listened.
-    broker.control.directories().wake();
+    services.control.news().wake();
     let settled = controller.settle(clock.wall_ms());
     settled.map_err(|e| StartError::Metadata(e.to_string()))?;
-    Ok(broker)
+    Ok(services)
 }
 
 /// Says which levels a new directory begins with.
@@ -429,7 +480,7 @@ async fn joined(
     listeners: Vec<Arc<Listener>>,
     hooks: Hooks,
     bound: Bound,
-) -> Result<(Arc<Broker>, Vec<JoinHandle<()>>), StartError> {
+) -> Result<(Arc<Services>, Vec<JoinHandle<()>>), StartError> {
     let (dirs, metadata_dir) = directories(&config);
     let own_cluster = existing_cluster_id(dirs.iter().chain([&metadata_dir]));
     let quorum = membership::quorum_config(&config);
@@ -459,29 +510,30 @@ async fn joined(
         })
     };
     let opened = opening.await.map_err(|e| StartError::Other(format!("start failed: {e}")))??;
-    let (broker, publication, observer, report) = opened;
+    let (services, applier, observer, report) = opened;
     let deadline = begun + Duration::from_millis(time_max.min(FOREVER_MS));
     let accept =
-        |broker: &Arc<Broker>| accept_all(bound, broker).map_err(|error| error.to_string());
-    let reason = match membership::join(&broker, &publication, observer, deadline, accept).await {
-        Ok(tasks) => return Ok((broker, tasks)),
+        |services: &Arc<Services>| accept_all(bound, services).map_err(|error| error.to_string());
+    let reason = match join::join(&services, &applier, observer, deadline, accept).await {
+        Ok(tasks) => return Ok((services, tasks)),
         Err(reason) => reason,
     };
     // It may have begun to accept.
-    broker.answer_all().await;
-    let closing = tokio::task::spawn_blocking(move || match publication.is_serving() {
-        true => {
-            broker.replicas.logs().shut_down(broker.control.epoch(), broker.node.clock().wall_ms())
-        }
+    services.answer_all().await;
+    let closing = tokio::task::spawn_blocking(move || match applier.is_serving() {
+        true => services
+            .replicas
+            .logs()
+            .shut_down(services.node.broker_epoch(), services.node.clock().wall_ms()),
         // As they were found, for whoever starts next.
-        false => broker.replicas.logs().hand_back(&report),
+        false => services.replicas.logs().hand_back(&report),
     });
     let _ = closing.await;
     Err(StartError::Metadata(reason))
 }
 
 /// What a broker that joins is made of.
-type Joining = (Arc<Broker>, Arc<Publication>, ObserverTask, Arc<OpenReport>);
+type Joining = (Arc<Services>, Arc<JoinedApplier>, ObserverTask, Arc<OpenReport>);
 
 /// Opens the logs of such a broker. Nothing is asked yet.
 fn open_joined(
@@ -492,40 +544,33 @@ fn open_joined(
     cluster: &Cluster,
 ) -> Result<Joining, StartError> {
     let clock = Clock::new(hooks.clock);
-    let opened = open_logs(&config, hooks.disk, clock, cluster.id.clone())?;
+    let opened = open_logs(&config, cluster.id.clone(), clock, hooks.disk, hooks.log_levels)?;
     let dir = opened.logs.metadata_dir();
     let (log_config, retention) = metadata_log_config(&config);
-    let now = opened.clock.wall_ms();
+    let now = opened.node.clock().wall_ms();
     let log = ObserverLog::open(&opened.logs, dir, log_config, retention, now)
         .inspect_err(|_| opened.logs.hand_back(&opened.report))?;
     let image = log.image().clone();
-    let publication = Arc::new(Publication::default());
-    let observer = ObserverTask::new(
-        membership::observer_settings(&config, &cluster.id, dir.id()),
-        quorum,
-        log,
-        Arc::clone(&publication) as Arc<dyn MetadataPublisher>,
-        opened.clock.clone(),
-    );
     let joining = registration_of(&config, &opened, listeners);
     let report = Arc::clone(&opened.report);
     let settings = membership::lifecycle_settings(&config, joining.registration());
-    let cordoned = membership::cordoned(&opened.logs, &config, &image);
-    let life = Life::new(settings, cordoned, opened.clock.clone());
+    let cordoned = membership::cordoned(opened.logs.dirs(), &config, &image);
+    let life = Arc::new(Life::new(settings, cordoned, Arc::clone(&opened.node)));
+    let directory_id = dir.id();
+    let rooms = Rooms::new(opened, image, listeners, hooks.fetch_memory);
+    let applier = JoinedApplier::new(rooms.applier.clone(), Arc::clone(&life), rooms.dirs.clone());
+    let observer = ObserverTask::new(
+        membership::observer_settings(&config, &cluster.id, directory_id),
+        quorum,
+        log,
+        Arc::clone(&applier) as Arc<dyn MetadataListener>,
+        rooms.applier.node.clock().clone(),
+    );
     let timeouts = membership::timeouts(&config);
     let (status, versions) = (observer.status(), &cluster.versions);
     let remote = RemoteController::new(status, life, config.node_id(), timeouts, versions);
-    let broker = broker_of(
-        config,
-        opened,
-        listeners,
-        &image,
-        Controller::Remote(Box::new(remote)),
-        hooks.fetch_memory,
-        hooks.log_levels,
-    );
-    publication.attach(&broker);
-    Ok((broker, publication, observer, report))
+    let services = rooms.with_controller(Controller::Remote(Box::new(remote)));
+    Ok((services, applier, observer, report))
 }
 
 /// How the descriptors are shared between these directories and connections.
@@ -578,7 +623,7 @@ pub(crate) fn controller_listener(
 pub(crate) type Bound = Vec<(Arc<Listener>, BoundSocket)>;
 
 /// Listens, and accepts until the broker stops.
-fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>, StartError> {
+fn accept_all(bound: Bound, services: &Arc<Services>) -> Result<Vec<JoinHandle<()>>, StartError> {
     let listen = |(listener, socket): (Arc<Listener>, BoundSocket)| match socket.listen() {
         Ok(listening) => Ok((listener, listening)),
         Err(error) => Err(StartError::Listen {
@@ -590,10 +635,11 @@ fn accept_all(bound: Bound, broker: &Arc<Broker>) -> Result<Vec<JoinHandle<()>>,
     let listening: Vec<_> = bound.into_iter().map(listen).collect::<Result<_, _>>()?;
     let mut tasks = Vec::new();
     for (listener, listening) in listening {
-        let limits = Arc::clone(broker.front.connections().limits());
-        let requests = ConnectionRequests::new;
-        let accepting = listener::accept(Arc::clone(broker), listener, listening, limits, requests);
-        tasks.push(broker.node.spawn_until_stopped(accepting));
+        let served = Arc::clone(services);
+        let requests = move |listener: &_, peer| ConnectionRequests::new(&served, listener, peer);
+        let sockets = Arc::clone(services.front.sockets());
+        let accepting = listener::accept(sockets, listener, listening, requests);
+        tasks.push(services.node.spawn_until_stopped(accepting));
     }
     Ok(tasks)
 }

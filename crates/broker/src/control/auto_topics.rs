@@ -13,7 +13,7 @@ use thalweg_wire::messages::CreateTopicsRequest;
 use thalweg_wire::messages::create_topics_request::CreatableTopic;
 use thalweg_wire::{ErrorCode, Message};
 
-use crate::broker::Broker;
+use crate::control::Control;
 use crate::control::kraft::{Client, ControllerError};
 use crate::node::internal_topics::InternalTopic;
 
@@ -29,9 +29,9 @@ pub(crate) struct AutoTopics {
 impl AutoTopics {
     /// Begins to make topics that do not exist and that a client has named; gives what it is told of
     /// each.
-    pub(crate) fn begin(
+    fn begin(
         &self,
-        broker: &Arc<Broker>,
+        control: &Arc<Control>,
         names: Vec<String>,
         client: Client,
     ) -> BTreeMap<String, ErrorCode> {
@@ -53,9 +53,9 @@ impl AutoTopics {
             }
         }
         if !begun.is_empty() {
-            let begun = Begun { broker: Arc::clone(broker), names: begun };
+            let begun = Begun { control: Arc::clone(control), names: begun };
             tokio::spawn(async move {
-                if let Err(error) = create(&begun.broker, &begun.names, Some(&client)).await {
+                if let Err(error) = create(&begun.control, &begun.names, Some(&client)).await {
                     tracing::warn!(%error, "topics could not be created");
                 }
             });
@@ -64,15 +64,26 @@ impl AutoTopics {
     }
 }
 
+impl Control {
+    /// Begins to make topics that do not exist and that a client has named; gives the code of each for the client.
+    pub(crate) fn begin_topics(
+        self: &Arc<Self>,
+        names: Vec<String>,
+        client: Client,
+    ) -> BTreeMap<String, ErrorCode> {
+        self.auto_topics.begin(self, names, client)
+    }
+}
+
 /// Topics that are being made, until that is done or given up.
 struct Begun {
-    broker: Arc<Broker>,
+    control: Arc<Control>,
     names: Vec<String>,
 }
 
 impl Drop for Begun {
     fn drop(&mut self) {
-        let mut in_flight = self.broker.control.auto_topics().in_flight.lock();
+        let mut in_flight = self.control.auto_topics.in_flight.lock();
         for name in &self.names {
             in_flight.remove(name);
         }
@@ -82,22 +93,21 @@ impl Drop for Begun {
 /// Makes the topics, in the name of the client that named them or of the broker; gives the reason
 /// for each that could not be made.
 pub(crate) async fn create(
-    broker: &Arc<Broker>,
+    control: &Control,
     names: &[String],
     client: Option<&Client>,
 ) -> Result<BTreeMap<String, ErrorCode>, ControllerError> {
     let mut refused = BTreeMap::new();
-    let topics = names.iter().map(|name| creatable(broker, name)).collect();
-    let timeout_ms = broker.node.settings().request_timeout_ms();
+    let topics = names.iter().map(|name| creatable(control, name)).collect();
+    let timeout_ms = control.node.settings().request_timeout_ms();
     let request = CreateTopicsRequest { topics, timeout_ms, ..Default::default() };
-    let controller = broker.control.controller();
     let decision = async {
         match client {
             Some(client) => {
                 let version = CreateTopicsRequest::MAX_VERSION;
-                controller.forward(broker, Arc::new(request), version, client).await
+                control.forward(Arc::new(request), version, client).await
             }
-            None => controller.send(broker, request).await,
+            None => control.send(request).await,
         }
     };
     // A decision that has begun is carried out; its topics are there for the next one who asks.
@@ -114,13 +124,13 @@ pub(crate) async fn create(
     Ok(refused)
 }
 
-fn creatable(broker: &Broker, name: &str) -> CreatableTopic {
+fn creatable(control: &Control, name: &str) -> CreatableTopic {
     match InternalTopic::named(name) {
         // As its coordinator would make it, whoever names it first.
-        Some(topic) => topic.creatable(&broker.node.settings()),
+        Some(topic) => topic.creatable(&control.node.settings()),
         // By this broker's settings, which may be others than the controllers'.
         None => {
-            let settings = broker.node.settings();
+            let settings = control.node.settings();
             let factor = settings.config.default_replication_factor();
             CreatableTopic {
                 name: name.to_owned(),

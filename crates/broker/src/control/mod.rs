@@ -10,22 +10,23 @@ pub(crate) mod registration;
 
 use std::sync::Arc;
 
-use thalweg_wire::Uuid;
+use thalweg_log::LogDir;
+use thalweg_metadata::controller::ControllerRequest;
 
 use crate::node::Node;
+use crate::node::directory_news::DirectoryNews;
 use auto_topics::AutoTopics;
-use directories::Directories;
-use kraft::Controller;
+use kraft::{Client, Controller, ControllerError};
 use producer_ids::ProducerIds;
 
 /// The node's controller, and its requests to it.
 pub(crate) struct Control {
     node: Arc<Node>,
-    /// Directory of the metadata log.
-    metadata_directory: Uuid,
     controller: Controller,
     producer_ids: Arc<ProducerIds>,
-    directories: Directories,
+    /// The node's log directories.
+    dirs: Vec<Arc<LogDir>>,
+    news: Arc<DirectoryNews>,
     /// Held while a heartbeat is in flight, so that the next one reports a later state.
     heartbeat: tokio::sync::Mutex<()>,
     auto_topics: AutoTopics,
@@ -34,50 +35,55 @@ pub(crate) struct Control {
 impl Control {
     pub(crate) fn new(
         node: Arc<Node>,
-        metadata_directory: Uuid,
         controller: Controller,
         producer_ids: Arc<ProducerIds>,
+        dirs: Vec<Arc<LogDir>>,
+        news: Arc<DirectoryNews>,
     ) -> Arc<Control> {
         Arc::new(Control {
             node,
-            metadata_directory,
             controller,
             producer_ids,
-            directories: Directories::default(),
+            dirs,
+            news,
             heartbeat: tokio::sync::Mutex::default(),
             auto_topics: AutoTopics::default(),
         })
-    }
-
-    /// Id of the directory of the metadata log.
-    pub(crate) fn metadata_directory(&self) -> Uuid {
-        self.metadata_directory
     }
 
     pub(crate) fn controller(&self) -> &Controller {
         &self.controller
     }
 
+    /// News of log directories that are to be reported.
+    pub(crate) fn news(&self) -> &Arc<DirectoryNews> {
+        &self.news
+    }
+
     pub(crate) fn producer_ids(&self) -> &Arc<ProducerIds> {
         &self.producer_ids
     }
 
-    pub(crate) fn directories(&self) -> &Directories {
-        &self.directories
+    /// Asks the controller in this broker's own name, in the newest version of the request.
+    pub(crate) async fn send<R: ControllerRequest>(
+        &self,
+        request: R,
+    ) -> Result<R::Response, ControllerError> {
+        self.controller.send(&self.node, request).await
     }
 
-    pub(crate) fn auto_topics(&self) -> &AutoTopics {
-        &self.auto_topics
+    /// Asks the controller in the name of a client. `version` is that of the client's request, and so that of the answer.
+    pub(crate) async fn forward<R: ControllerRequest>(
+        &self,
+        request: Arc<R>,
+        version: i16,
+        client: &Client,
+    ) -> Result<R::Response, ControllerError> {
+        self.controller.forward(&self.node, request, version, client).await
     }
 
-    /// The epoch of this broker's registration, which its requests to the controller carry; -1 before there is one.
-    pub(crate) fn epoch(&self) -> i64 {
-        match self.controller.remote() {
-            Some(remote) => remote.life.epoch(),
-            None => {
-                let image = self.node.image();
-                image.cluster.broker(self.node.id()).map_or(-1, |broker| broker.epoch)
-            }
-        }
+    /// The next producer id. Asks the controller for a block when the last one is used up.
+    pub(crate) async fn next_producer_id(&self) -> Result<i64, ControllerError> {
+        self.producer_ids.next(self).await
     }
 }

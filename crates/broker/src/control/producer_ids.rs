@@ -2,14 +2,13 @@
 //! was not used up when the broker stops is lost, so no id is ever given twice.
 
 use std::ops::Range;
-use std::sync::Arc;
 
 use parking_lot::Mutex;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::AllocateProducerIdsRequest;
 use tokio::sync::Notify;
 
-use crate::broker::Broker;
+use crate::control::Control;
 use crate::control::kraft::ControllerError;
 
 /// Ids that are left of the last block when the next one is asked for: a tenth of a block of 1000.
@@ -46,12 +45,12 @@ impl Blocks {
 
 impl ProducerIds {
     /// The next id.
-    pub(crate) async fn next(&self, broker: &Arc<Broker>) -> Result<i64, ControllerError> {
+    pub(crate) async fn next(&self, control: &Control) -> Result<i64, ControllerError> {
         loop {
             if let Some(id) = self.blocks.lock().take() {
                 return Ok(id);
             }
-            self.allocate(broker, 1).await?;
+            self.allocate(control, 1).await?;
         }
     }
 
@@ -61,12 +60,12 @@ impl ProducerIds {
     }
 
     /// Waits until there is one, for whoever takes it without waiting.
-    pub(crate) async fn reserve(&self, broker: &Arc<Broker>) -> Result<(), ControllerError> {
-        self.allocate(broker, 1).await
+    pub(crate) async fn reserve(&self, control: &Control) -> Result<(), ControllerError> {
+        self.allocate(control, 1).await
     }
 
     /// Has a block allocated, unless as many ids are left.
-    async fn allocate(&self, broker: &Arc<Broker>, least: i64) -> Result<(), ControllerError> {
+    async fn allocate(&self, control: &Control, least: i64) -> Result<(), ControllerError> {
         if self.blocks.lock().left() >= least {
             return Ok(());
         }
@@ -75,11 +74,11 @@ impl ProducerIds {
             return Ok(());
         }
         let request = AllocateProducerIdsRequest {
-            broker_id: broker.node.id(),
-            broker_epoch: broker.control.epoch(),
+            broker_id: control.node.id(),
+            broker_epoch: control.node.broker_epoch(),
             ..Default::default()
         };
-        let response = broker.control.controller().send(broker, request).await?;
+        let response = control.send(request).await?;
         if response.error_code.is_err() {
             return Err(ControllerError::Refused(response.error_code));
         }
@@ -98,10 +97,10 @@ impl ProducerIds {
     }
 
     /// Has blocks allocated before they are needed, for as long as it is polled, once one was used.
-    pub(crate) async fn keep(&self, broker: &Arc<Broker>) {
+    pub(crate) async fn keep(&self, control: &Control) {
         loop {
             self.low.notified().await;
-            if let Err(error) = self.allocate(broker, LOW).await {
+            if let Err(error) = self.allocate(control, LOW).await {
                 tracing::warn!(%error, "no block of producer ids could be allocated");
             }
         }

@@ -1,11 +1,9 @@
 //! How this broker becomes part of its own cluster: registered, then unfenced; and how it leaves.
 //! The same requests that a joining broker sends to controllers elsewhere go to the decisions here.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use thalweg_log::{LogDir, LogManager};
-use thalweg_metadata::config::BrokerConfig;
+use thalweg_log::LogDir;
 use thalweg_metadata::controller::ControllerRequest;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
@@ -16,9 +14,10 @@ use thalweg_wire::messages::{
     controller_registration_request,
 };
 
-use crate::broker::Broker;
+use crate::control::Control;
 use crate::control::directories;
 use crate::control::kraft::EmbeddedController;
+use crate::node::settings::cordoned_dirs;
 
 /// Security protocol PLAINTEXT.
 const PLAINTEXT: i16 = 0;
@@ -75,7 +74,7 @@ impl Joining {
 /// Registers the embedded controller, at its listener, and the broker; says where partitions lie, and unfences
 /// the broker.
 pub(crate) fn join(
-    broker: &Arc<Broker>,
+    control: &Arc<Control>,
     controller: &EmbeddedController,
     joining: &Joining,
     (name, host, port): (String, String, u16),
@@ -101,7 +100,7 @@ pub(crate) fn join(
             .collect(),
         ..Default::default()
     };
-    let answer = send(broker, controller, &request)?;
+    let answer = send(controller, &request)?;
     // Levels before 3.7 know no controllers' registrations.
     if answer.error_code.is_err()
         && answer.error_code != thalweg_wire::ErrorCode::UNSUPPORTED_VERSION
@@ -110,13 +109,14 @@ pub(crate) fn join(
     }
 
     let request = joining.registration();
-    let answer = send(broker, controller, &request)?;
+    let answer = send(controller, &request)?;
     if answer.error_code.is_err() {
         return Err(format!("the broker was not registered: {}", answer.error_code));
     }
+    control.node.set_broker_epoch(answer.broker_epoch);
 
-    directories::report_before_unfencing(broker, controller);
-    let answer = send(broker, controller, &heartbeat(broker))?;
+    directories::report_before_unfencing(control, controller);
+    let answer = send(controller, &heartbeat(control))?;
     if answer.error_code.is_err() || answer.is_fenced {
         return Err(format!("the broker stays fenced: {}", answer.error_code));
     }
@@ -125,60 +125,52 @@ pub(crate) fn join(
 
 /// Has the controller decide while this thread waits; the error is for the log.
 fn send<R: ControllerRequest>(
-    broker: &Arc<Broker>,
     controller: &EmbeddedController,
     request: &R,
 ) -> Result<R::Response, String> {
-    controller.send_blocking(broker, request).map_err(|error| error.to_string())
+    controller.send_blocking(request).map_err(|error| error.to_string())
 }
 
 /// What a broker that serves says of itself now.
-fn heartbeat(broker: &Broker) -> BrokerHeartbeatRequest {
+fn heartbeat(control: &Control) -> BrokerHeartbeatRequest {
     BrokerHeartbeatRequest {
-        broker_id: broker.node.id(),
-        broker_epoch: broker.control.epoch(),
-        current_metadata_offset: broker.node.image().provenance.offset,
+        broker_id: control.node.id(),
+        broker_epoch: control.node.broker_epoch(),
+        current_metadata_offset: control.node.image().provenance.offset,
         want_fence: false,
         want_shut_down: false,
-        offline_log_dirs: offline(broker.replicas.logs()),
-        cordoned_log_dirs: Some(cordoned(broker.replicas.logs(), &broker.node.settings().config)),
+        offline_log_dirs: offline(&control.dirs),
+        cordoned_log_dirs: Some(cordoned_dirs(&control.dirs, &control.node.settings().config)),
         ..Default::default()
     }
 }
 
-/// Ids of the directories in `cordoned.log.dirs`, which get no new partitions (KIP-1066).
-pub(crate) fn cordoned(logs: &LogManager, config: &BrokerConfig) -> Vec<Uuid> {
-    let named = config.cordoned_log_dirs();
-    let is_named = |dir: &LogDir| named.iter().any(|name| Path::new(name) == dir.path());
-    logs.dirs().iter().filter(|dir| is_named(dir)).map(|dir| dir.id()).collect()
-}
-
 /// Ids of the directories that are offline, as far as they were ever read.
-fn offline(logs: &LogManager) -> Vec<Uuid> {
-    let failed = logs.dirs().iter().filter(|dir| dir.check().is_err());
+fn offline(dirs: &[Arc<LogDir>]) -> Vec<Uuid> {
+    let failed = dirs.iter().filter(|dir| dir.check().is_err());
     failed.map(|dir| dir.id()).filter(|id| !id.is_zero()).collect()
 }
 
 /// Tells the controller which directories are cordoned and which are offline, if that is news:
 /// nobody leads what is in an offline one, and it is no longer in the registration.
-pub(crate) async fn report_directories(broker: &Arc<Broker>) {
-    if let Some(remote) = broker.control.controller().remote() {
-        remote.life.directories_lost(offline(broker.replicas.logs()));
-        let image = broker.node.image();
-        let config = &broker.node.settings().config;
+pub(crate) async fn report_directories(control: &Arc<Control>) {
+    if let Some(remote) = control.controller().remote() {
+        remote.life.directories_lost(offline(&control.dirs));
+        let image = control.node.image();
+        let config = &control.node.settings().config;
         remote.life.set_cordoned(crate::control::membership::cordoned(
-            broker.replicas.logs(),
+            &control.dirs,
             config,
             &image,
         ));
         return;
     }
-    if broker.node.image().cluster.broker(broker.node.id()).is_none_or(|node| node.fenced) {
+    if control.node.image().cluster.broker(control.node.id()).is_none_or(|node| node.fenced) {
         // Before it joined: the heartbeat that unfences it says the same.
         return;
     }
-    let _heartbeat = broker.control.heartbeat.lock().await;
-    match broker.control.controller().send(broker, heartbeat(broker)).await {
+    let _heartbeat = control.heartbeat.lock().await;
+    match control.send(heartbeat(control)).await {
         Ok(answer) if answer.error_code.is_ok() => {}
         Ok(answer) => {
             tracing::error!(error = %answer.error_code,
@@ -188,13 +180,6 @@ pub(crate) async fn report_directories(broker: &Arc<Broker>) {
             tracing::error!(%error, "the state of the log directories is not reported");
         }
     }
-}
-
-/// [`report_directories`] for cordoned ones. Not waited for: the
-/// controller is busy with the change that this follows from.
-pub(crate) fn report_cordoned(broker: &Arc<Broker>) {
-    let broker = Arc::clone(broker);
-    tokio::spawn(async move { report_directories(&broker).await });
 }
 
 /// What the broker's going means: nobody leads its partitions until it is back.

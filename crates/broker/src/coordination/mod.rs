@@ -14,36 +14,94 @@ pub(crate) use runtime::compressed_len;
 
 use std::sync::Arc;
 
+use crate::net::budget::Budget;
+use crate::node::Node;
+use crate::node::internal_topics::InternalTopic;
+use crate::replicas::Replicas;
+use crate::replicas::images::LeadershipListener;
+use crate::replicas::partition::Partition;
 use groups::Groups;
 use transaction_coordinator::TransactionCoordinator;
-use transactions::Transactions;
+use transactions::{Markers, Transactions};
 
-/// Coordinators of groups and transactions.
-pub(crate) struct Coordination {
+/// Coordinators on the partitions of internal topics that this node leads.
+pub(crate) struct Coordinators {
     groups: Groups,
-    /// Transactions that this broker coordinates.
-    coordinated: TransactionCoordinator,
+    transactions: TransactionCoordinator,
+}
+
+impl Coordinators {
+    pub(crate) fn new(groups: Groups, transactions: TransactionCoordinator) -> Arc<Coordinators> {
+        Arc::new(Coordinators { groups, transactions })
+    }
+}
+
+impl LeadershipListener for Coordinators {
+    fn elected(&self, topic: InternalTopic, partition: &Arc<Partition>) {
+        let epoch = partition.leader().epoch;
+        match topic {
+            InternalTopic::Offsets => self.groups.elected(Arc::clone(partition), epoch),
+            InternalTopic::Transactions => self.transactions.elected(Arc::clone(partition), epoch),
+            // There are no coordinators of these yet.
+            InternalTopic::ShareState => {}
+        }
+    }
+
+    fn resigned(&self, topic: InternalTopic, index: i32, leader_epoch: Option<i32>) {
+        match topic {
+            InternalTopic::Offsets => self.groups.resigned(index, leader_epoch),
+            InternalTopic::Transactions => self.transactions.resigned(index, leader_epoch),
+            InternalTopic::ShareState => {}
+        }
+    }
+}
+
+/// Groups and transactions, and their requests to other brokers.
+pub(crate) struct Coordination {
+    node: Arc<Node>,
+    replicas: Arc<Replicas>,
+    coordinators: Arc<Coordinators>,
     /// Transactions that write to partitions of this broker.
     transactions: Transactions,
+    /// Memory for markers that wait for followers.
+    wait_budget: Arc<Budget>,
 }
 
 impl Coordination {
-    pub(crate) fn new(groups: Groups, coordinated: TransactionCoordinator) -> Arc<Coordination> {
-        Arc::new(Coordination { groups, coordinated, transactions: Transactions::default() })
+    pub(crate) fn new(
+        node: Arc<Node>,
+        replicas: Arc<Replicas>,
+        coordinators: Arc<Coordinators>,
+        markers: Arc<Markers>,
+        wait_budget: Arc<Budget>,
+    ) -> Arc<Coordination> {
+        let transactions = Transactions::new(markers);
+        Arc::new(Coordination { node, replicas, coordinators, transactions, wait_budget })
     }
 
     #[inline]
     pub(crate) fn groups(&self) -> &Groups {
-        &self.groups
+        &self.coordinators.groups
     }
 
     /// Transactions that this broker coordinates.
     pub(crate) fn coordinated(&self) -> &TransactionCoordinator {
-        &self.coordinated
+        &self.coordinators.transactions
     }
 
     /// Transactions that write to partitions of this broker.
     pub(crate) fn transactions(&self) -> &Transactions {
         &self.transactions
+    }
+
+    /// Logs transactions that are open for longer than any may be.
+    pub(crate) fn report_late_transactions(&self) {
+        self.transactions.late.report(self);
+    }
+
+    /// Answers everything that waits, because the broker stops.
+    pub(crate) fn close(&self) {
+        self.groups().close();
+        self.coordinated().close();
     }
 }

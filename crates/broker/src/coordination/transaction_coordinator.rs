@@ -2,7 +2,7 @@
 //! markers written that its shards ask for.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use thalweg_coordinator::RunnerConfig;
@@ -18,8 +18,8 @@ use thalweg_transactions::{
 use thalweg_wire::ErrorCode;
 
 use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Source, Submitted};
-use crate::broker::Broker;
 use crate::control::producer_ids::ProducerIds;
+use crate::coordination::transactions::Markers;
 use crate::node::clock::Clock;
 use crate::replicas::partition::Partition;
 
@@ -31,7 +31,6 @@ const WRITE_TIMEOUT_MS: u64 = 30_000;
 pub(crate) struct TransactionCoordinator {
     coordinator: Arc<Coordinator<TransactionShard>>,
     config: Arc<ArcSwap<TransactionConfig>>,
-    markers: Arc<OnceLock<Weak<Broker>>>,
 }
 
 /// Settings, from the broker's and from the features of the cluster.
@@ -54,6 +53,7 @@ impl TransactionCoordinator {
         config: &BrokerConfig,
         image: &MetadataImage,
         producer_ids: &Arc<ProducerIds>,
+        markers: Arc<Markers>,
         clock: Clock,
     ) -> TransactionCoordinator {
         let runtime = RuntimeConfig {
@@ -73,21 +73,10 @@ impl TransactionCoordinator {
         };
         let known = Arc::clone(&config);
         let initial = move || vec![TransactionEvent::Configured((**known.load()).clone())];
-        let markers: Arc<OnceLock<Weak<Broker>>> = Arc::default();
-        let broker = Arc::clone(&markers);
-        let write_markers = move |source: Source<TransactionShard>, effect| {
-            if let Some(broker) = broker.get().and_then(Weak::upgrade) {
-                broker.coordination.transactions().markers.write(source, effect);
-            }
-        };
+        let write_markers =
+            move |source: Source<TransactionShard>, effect| markers.write(source, effect);
         let coordinator = Coordinator::new(runtime, clock, shard, initial, write_markers);
-        TransactionCoordinator { coordinator, config, markers }
-    }
-
-    /// The broker that writes markers, before anything is coordinated.
-    pub(crate) fn attach(&self, broker: &Arc<Broker>) {
-        // There is one.
-        let _ = self.markers.set(Arc::downgrade(broker));
+        TransactionCoordinator { coordinator, config }
     }
 
     /// Panics that took a shard down.

@@ -23,7 +23,7 @@ use super::frame::{FrameError, FrameReader, NextRequest};
 use super::idle::Idle;
 use super::limits::{Permit, Socket};
 use super::send::{self, FileRange};
-use crate::broker::Broker;
+use super::sockets::Sockets;
 use crate::node::catch_panic::CatchPanic;
 
 /// Whoever understands a connection's requests and makes the answers.
@@ -91,44 +91,44 @@ impl Parked {
 /// What it consists of is captured by the future, not passed to it: an async function holds its arguments
 /// twice, and there is one future for each connection.
 pub(crate) fn serve<R: Requests>(
-    broker: Arc<Broker>,
+    sockets: Arc<Sockets>,
     requests: R,
     stream: TcpStream,
     peer: SocketAddr,
     counted: (Permit, Socket),
 ) -> impl Future<Output = ()> + Send {
-    let connection_id = broker.front.next_connection_id();
+    let connection_id = sockets.next_connection_id();
     let mut connection = Connection {
         reader: FrameReader::new(
-            broker.front.request_budget(),
-            broker.node.settings().frame_max,
+            sockets.request_budget(),
+            sockets.node.settings().frame_max,
             R::uses_reserve,
         ),
         requests,
-        broker,
+        sockets,
         stream,
         idle: Idle::default(),
     };
-    let broker = Arc::clone(&connection.broker);
-    let mut cut_off = broker.front.subscribe_cut_off();
-    broker.node.metrics().connections_opened.add(1);
+    let sockets = Arc::clone(&connection.sockets);
+    let mut cut_off = sockets.subscribe_cut_off();
+    sockets.node.metrics().connections_opened.add(1);
     async move {
-        let end = run_until_stopped(&broker, &mut connection, &mut cut_off).await;
+        let end = run_until_stopped(&sockets, &mut connection, &mut cut_off).await;
         match end {
             Ok(End::Peer | End::Shutdown | End::Idle) => {}
             Ok(End::Refused(reason)) => {
-                broker.node.metrics().connections_refused_input.add(1);
+                sockets.node.metrics().connections_refused_input.add(1);
                 tracing::info!(%peer, connection_id, reason, "connection closed");
             }
             Ok(End::Io(error)) => {
                 tracing::debug!(%peer, connection_id, %error, "connection failed");
             }
             Err(()) => {
-                broker.node.metrics().panics.add(1);
+                sockets.node.metrics().panics.add(1);
                 tracing::error!(%peer, connection_id, "a request panicked; its connection is closed");
             }
         }
-        broker.node.metrics().connections_closed.add(1);
+        sockets.node.metrics().connections_closed.add(1);
         // What counts it goes after the socket itself.
         drop(connection);
         drop((counted, cut_off));
@@ -137,11 +137,11 @@ pub(crate) fn serve<R: Requests>(
 
 /// Runs a connection until it ends or the broker stops. Its error is a panic.
 async fn run_until_stopped<R: Requests>(
-    broker: &Broker,
+    sockets: &Sockets,
     connection: &mut Connection<R>,
     cut_off: &mut watch::Receiver<bool>,
 ) -> Result<End, ()> {
-    let mut shutdown = broker.node.subscribe_shutdown();
+    let mut shutdown = sockets.node.subscribe_shutdown();
     let turn = Turn::default();
     let mut run = pin!(CatchPanic(connection.run(&turn)));
     let ended = tokio::select! {
@@ -209,7 +209,7 @@ impl End {
 struct Connection<R> {
     reader: FrameReader,
     requests: R,
-    broker: Arc<Broker>,
+    sockets: Arc<Sockets>,
     stream: TcpStream,
     idle: Idle,
 }
@@ -224,7 +224,7 @@ impl<R: Requests> Connection<R> {
                     return end;
                 }
             }
-            self.idle.set_limit(self.broker.node.settings().idle_max);
+            self.idle.set_limit(self.sockets.node.settings().idle_max);
             let frame = match self.reader.next(&mut self.stream, &mut self.idle).await {
                 Ok(frame) => frame,
                 Err(FrameError::Closed) => return End::Peer,

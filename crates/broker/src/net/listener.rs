@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::connection::{self, Requests};
 use super::hosts;
 use super::limits::{Admission, ConnectionLimits};
-use crate::broker::Broker;
+use super::sockets::Sockets;
 
 /// How long to wait, in milliseconds, before looking again whether there is room.
 const FULL_PAUSE: u64 = 20;
@@ -75,12 +75,12 @@ pub(crate) fn bind(host: &str, port: u16, options: SocketOptions) -> std::io::Re
 
 /// Accepts for as long as it is polled; `requests` makes what understands a peer's requests.
 pub(crate) async fn accept<R: Requests + 'static>(
-    broker: Arc<Broker>,
+    sockets: Arc<Sockets>,
     listener: Arc<Listener>,
     listening: TcpListener,
-    limits: Arc<ConnectionLimits>,
-    requests: fn(&Arc<Broker>, &Arc<Listener>, SocketAddr) -> R,
+    requests: impl Fn(&Arc<Listener>, SocketAddr) -> R,
 ) {
+    let limits: &Arc<ConnectionLimits> = sockets.connections().limits();
     let turned_away = Arc::new(Semaphore::new(TURNED_AWAY_MAX));
     let name: Arc<str> = Arc::from(listener.name.as_str());
     let mut is_failing = false;
@@ -96,12 +96,12 @@ pub(crate) async fn accept<R: Requests + 'static>(
                 // Above a rate or the total a new connection waits (its bytes stay in the kernel),
                 // and those after it in the backlog, as in Kafka; above the limits of its address
                 // it is closed.
-                let mut pause = limits.arrived(&name, broker.node.clock().monotonic_ms());
+                let mut pause = limits.arrived(&name, sockets.node.clock().monotonic_ms());
                 while pause > 0 || limits.full(&name) {
                     let pause = Duration::from_millis(std::mem::take(&mut pause).max(FULL_PAUSE));
                     tokio::time::sleep(pause).await;
                 }
-                let now = broker.node.clock().monotonic_ms();
+                let now = sockets.node.clock().monotonic_ms();
                 let permit = match limits.admit(&name, peer.ip(), now) {
                     Admission::Granted(permit) => permit,
                     Admission::TooMany => {
@@ -121,8 +121,8 @@ pub(crate) async fn accept<R: Requests + 'static>(
                     }
                 };
                 tokio::spawn(connection::serve(
-                    Arc::clone(&broker),
-                    requests(&broker, &listener, peer),
+                    Arc::clone(&sockets),
+                    requests(&listener, peer),
                     stream,
                     peer,
                     (permit, socket),

@@ -13,3 +13,4 @@ pub(crate) mod outgoing;
 pub(crate) mod peer;
 pub(crate) mod rate;
 pub(crate) mod send;
+pub(crate) mod sockets;

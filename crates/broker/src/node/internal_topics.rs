@@ -1,14 +1,9 @@
-//! The brokers' own topics, each with a coordinator: how they are made, and who hears that this broker
-//! leads a partition of theirs.
-
-use std::sync::Arc;
+//! The brokers' own topics, each with a coordinator, and how they are made.
 
 use thalweg_metadata::controller::{OFFSETS_TOPIC, SHARE_STATE_TOPIC, TRANSACTIONS_TOPIC};
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 
-use crate::broker::Broker;
 use crate::node::settings::Settings;
-use crate::replicas::partition::Partition;
 
 /// A topic that only brokers write to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,38 +86,6 @@ impl InternalTopic {
             replication_factor: replicas.unwrap_or(-1),
             configs,
             ..Default::default()
-        }
-    }
-
-    /// This broker leads a partition of the topic.
-    pub(crate) fn elected(self, broker: &Broker, partition: &Arc<Partition>) {
-        match self {
-            InternalTopic::Offsets => {
-                broker
-                    .coordination
-                    .groups()
-                    .elected(Arc::clone(partition), partition.leader().epoch);
-            }
-            InternalTopic::Transactions => {
-                broker
-                    .coordination
-                    .coordinated()
-                    .elected(Arc::clone(partition), partition.leader().epoch);
-            }
-            // There are no coordinators of these yet.
-            InternalTopic::ShareState => {}
-        }
-    }
-
-    /// This broker does not lead a partition of the topic any more: since the given leader epoch, or
-    /// in any.
-    pub(crate) fn resigned(self, broker: &Broker, index: i32, leader_epoch: Option<i32>) {
-        match self {
-            InternalTopic::Offsets => broker.coordination.groups().resigned(index, leader_epoch),
-            InternalTopic::Transactions => {
-                broker.coordination.coordinated().resigned(index, leader_epoch)
-            }
-            InternalTopic::ShareState => {}
         }
     }
 }

@@ -1,13 +1,15 @@
 //! What every room of the broker may know: its id, clock, settings, counters, the metadata in force, and whether it stops.
 //!
-//! *Invariants*: nothing here imports another room. The image that [`Node::image`] gives is in force: its effects on
-//! replicas and coordinators come before or with it (`replicas::publisher`). Settings follow from the image and are
-//! replaced as a whole.
+//! *Invariants*: nothing here imports another room. The image that [`Node::image`] gives is in force: what it changes of
+//! replicas is done before (`replicas::images`), and coordinators learn of it right after. Settings follow from the image
+//! and are replaced as a whole.
 
 pub(crate) mod catch_panic;
 pub(crate) mod clock;
+pub(crate) mod directory_news;
 pub(crate) mod internal_topics;
 pub(crate) mod loggers;
+pub(crate) mod metadata_listener;
 pub(crate) mod metrics;
 pub(crate) mod pool;
 pub(crate) mod random;
@@ -18,6 +20,7 @@ pub(crate) mod workspace;
 
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 
 use arc_swap::{ArcSwap, Guard};
 use parking_lot::Mutex;
@@ -48,6 +51,8 @@ pub(crate) struct Node {
     settings: ArcSwap<Settings>,
     image: ArcSwap<MetadataImage>,
     published: Notify,
+    /// Epoch of this broker's registration; -1 before there is one.
+    broker_epoch: AtomicI64,
     /// Set once, when the broker has to stop: tasks beside requests end with it ([`Self::spawn_until_stopped`]).
     shutdown: watch::Sender<bool>,
     /// Why it stops by itself, if it does.
@@ -74,6 +79,7 @@ impl Node {
             static_config: config,
             image: ArcSwap::new(image),
             published: Notify::new(),
+            broker_epoch: AtomicI64::new(-1),
             shutdown: watch::Sender::new(false),
             fatal: Mutex::new(None),
         })
@@ -166,6 +172,15 @@ impl Node {
         let image = self.image();
         let partition = image.topics.partition(topic, index)?;
         (partition.leader != self.id).then_some((partition.leader, partition.leader_epoch))
+    }
+
+    /// The epoch of this broker's registration, which its requests to the controller carry; -1 before there is one.
+    pub(crate) fn broker_epoch(&self) -> i64 {
+        self.broker_epoch.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn set_broker_epoch(&self, epoch: i64) {
+        self.broker_epoch.store(epoch, Ordering::Release);
     }
 
     /// Stops the broker.

@@ -2,10 +2,13 @@
 //! ready in its final form.
 
 use std::ops::Deref;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_log::CleanerConfig;
+use thalweg_log::{CleanerConfig, LogDir};
 use thalweg_metadata::config::BrokerConfig;
+use thalweg_wire::Uuid;
 
 /// A configuration and what follows from it.
 #[derive(Clone, Debug)]
@@ -44,6 +47,13 @@ impl Deref for Settings {
     fn deref(&self) -> &BrokerConfig {
         &self.config
     }
+}
+
+/// Ids of the directories in `cordoned.log.dirs`, which get no new partitions (KIP-1066).
+pub(crate) fn cordoned_dirs(dirs: &[Arc<LogDir>], config: &BrokerConfig) -> Vec<Uuid> {
+    let named = config.cordoned_log_dirs();
+    let is_named = |dir: &LogDir| named.iter().any(|name| Path::new(name) == dir.path());
+    dirs.iter().filter(|dir| is_named(dir)).map(|dir| dir.id()).collect()
 }
 
 /// What the log cleaner goes by.

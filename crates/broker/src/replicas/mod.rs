@@ -1,10 +1,10 @@
 //! The partitions that this node has: their logs, their leaders and followers, and how an image of the metadata takes
 //! effect on them.
 
+pub(crate) mod images;
 pub(crate) mod moves;
 pub(crate) mod openings;
 pub(crate) mod partition;
-mod publisher;
 pub(crate) mod replication;
 pub(crate) mod topic_settings;
 pub(crate) mod topics;
@@ -18,7 +18,9 @@ use thalweg_log::LogManager;
 use tokio::sync::Notify;
 
 use crate::node::Node;
+use crate::node::directory_news::DirectoryNews;
 use crate::node::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
+use images::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
 use partition::Shared;
@@ -29,11 +31,14 @@ use topics::{TopicTable, TopicsGuard};
 pub(crate) struct Replicas {
     node: Arc<Node>,
     logs: LogManager,
+    /// What is to be reported of log directories.
+    news: Arc<DirectoryNews>,
+    /// Coordinators.
+    leadership: Arc<dyn LeadershipListener>,
     /// What partitions go by.
     shared: Arc<Shared>,
-    topics: ArcSwap<TopicTable>,
-    /// Held while image or topics are replaced: for changes of the metadata, and to open partitions later. The controller
-    /// is not asked under it, because it takes this lock to publish its decisions.
+    topics: Arc<ArcSwap<TopicTable>>,
+    /// Held while image or topics are replaced ([`Self::begin_publishing`]).
     publishing: Mutex<()>,
     /// What this broker fetches from others.
     fetchers: Fetchers,
@@ -52,12 +57,20 @@ pub(crate) struct Replicas {
 }
 
 impl Replicas {
-    pub(crate) fn new(node: Arc<Node>, logs: LogManager) -> Arc<Replicas> {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        logs: LogManager,
+        topics: Arc<ArcSwap<TopicTable>>,
+        news: Arc<DirectoryNews>,
+        leadership: Arc<dyn LeadershipListener>,
+    ) -> Arc<Replicas> {
         let move_threads = moves::threads(node.static_config(), logs.dirs());
         Arc::new(Replicas {
             shared: Arc::new(Shared::new(Arc::clone(&node))),
             node,
-            topics: ArcSwap::default(),
+            news,
+            leadership,
+            topics,
             publishing: Mutex::default(),
             fetchers: Fetchers::default(),
             openings: Openings::default(),

@@ -1,11 +1,11 @@
 //! Partitions whose logs are opened after the image that names them has taken effect.
 //!
 //! Making thousands of directories takes seconds. An image that names many new partitions takes effect without their
-//! logs, and a task opens them ([`Broker::open_waiting`]); the next image waits for none of that. Until a partition's log
+//! logs, and a task opens them ([`Replicas::open_waiting`]); the next image waits for none of that. Until a partition's log
 //! is open its requests are answered with NOT_LEADER_OR_FOLLOWER, as by a broker that has not seen the image yet. The
 //! request that made the partitions is answered when they are open ([`Openings::wait`]).
 //!
-//! *Invariants*: a log is opened without [`Broker::publishing`], and enters the topic table under it, with what the image
+//! *Invariants*: a log is opened without [`Replicas::begin_publishing`], and enters the topic table under it, with what the image
 //! says then. A partition that the metadata takes away waits no more, and once [`Openings::cancel`] has returned no log of
 //! it is made: what was made before is deleted with the others.
 
@@ -18,7 +18,6 @@ use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
-use crate::broker::Broker;
 use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
 use crate::replicas::topics::TopicTable;
@@ -138,13 +137,13 @@ impl Replicas {
     }
 }
 
-impl Broker {
+impl Replicas {
     /// Opens the logs of some partitions that wait for them; says whether there were any. On a thread that may wait.
     pub(crate) fn open_waiting(self: &Arc<Self>) -> bool {
         let (due, image) = {
             // The image that names them is in force.
-            let _publishing = self.replicas.publishing.lock();
-            (self.replicas.openings().next(), self.node.image().0)
+            let _publishing = self.begin_publishing();
+            (self.openings.next(), self.node.image().0)
         };
         if due.is_empty() {
             return false;
@@ -152,14 +151,14 @@ impl Broker {
         let mut opened = BTreeMap::new();
         for (id, indexes) in &due {
             let Some(topic) = image.topics.by_id(*id) else {
-                self.replicas.openings().remove(indexes.keys().map(|index| (*id, *index)));
+                self.openings.remove(indexes.keys().map(|index| (*id, *index)));
                 continue;
             };
             for (&index, &is_new) in indexes {
                 let partition = topic.partitions.get(&index);
                 let Some(partition) = partition.filter(|it| it.replicas.contains(&self.node.id()))
                 else {
-                    self.replicas.openings().remove([(*id, index)]);
+                    self.openings.remove([(*id, index)]);
                     continue;
                 };
                 let dir = partition.directory(self.node.id());
@@ -168,12 +167,12 @@ impl Broker {
                     is_new,
                     ..CreateRequest::new(&topic.name, index, *id)
                 };
-                let _opening = self.replicas.openings().opening.lock();
+                let _opening = self.openings.opening.lock();
                 if self.node.is_stopping() {
                     return false;
                 }
-                if self.replicas.openings().is_waiting(*id, index) {
-                    let log = self.replicas.logs().create(&request, self.node.clock().wall_ms());
+                if self.openings.is_waiting(*id, index) {
+                    let log = self.logs.create(&request, self.node.clock().wall_ms());
                     opened.insert((*id, index), log);
                 }
             }
@@ -184,13 +183,13 @@ impl Broker {
 
     /// Serves partitions whose logs were opened, as the image of now says.
     fn serve_opened(self: &Arc<Self>, due: &Indexes, mut opened: BTreeMap<(Uuid, i32), Opened>) {
-        let _publishing = self.replicas.publishing.lock();
+        let _publishing = self.begin_publishing();
         let image = self.node.image().0;
         // One that was taken away meanwhile was deleted. If it is here again, it waits for another log.
         opened.retain(|(id, index), opened| {
-            self.replicas.openings().is_waiting(*id, *index)
+            self.openings.is_waiting(*id, *index)
                 && opened.as_ref().map_or(true, |log| {
-                    let current = self.replicas.logs().get(log.topic(), *index);
+                    let current = self.logs.get(log.topic(), *index);
                     current.is_some_and(|current| Arc::ptr_eq(&current, log))
                 })
         });
@@ -198,24 +197,24 @@ impl Broker {
         let is_new = |(id, index): &(Uuid, i32)| due.get(id)?.get(index).copied();
         let failed = opened.iter().filter(|(_, opened)| is_retriable(opened));
         let failed: Vec<_> = failed.filter_map(|(at, _)| Some((*at, is_new(at)?))).collect();
-        let mut table = TopicTable::clone(&self.replicas.topics());
+        let mut table = TopicTable::clone(&self.topics());
         for id in due.keys() {
             let Some(topic) = image.topics.by_id(*id) else { continue };
             let open = |request: &CreateRequest<'_>| opened.remove(&(*id, request.partition));
             table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
         }
-        self.replicas.topics.store(Arc::new(table));
+        self.topics.store(Arc::new(table));
         self.begin_opened(&image, due);
-        self.replicas.openings().remove(done);
+        self.openings.remove(done);
         // Now, because they waited here until now: noted again before, they would be taken out with the others.
         for ((id, index), is_new) in failed {
-            self.replicas.open_later(id, index, is_new);
+            self.open_later(id, index, is_new);
         }
     }
 
     /// Begins what a broker does with partitions: to lead, to follow, to coordinate.
     fn begin_opened(self: &Arc<Self>, image: &Arc<MetadataImage>, due: &Indexes) {
-        let table = self.replicas.topics();
+        let table = self.topics();
         let (mut led, mut moved, mut is_internal) = (Vec::new(), BTreeSet::new(), false);
         for (id, indexes) in due {
             let Some(topic) = table.by_id(*id) else { continue };
@@ -226,13 +225,13 @@ impl Broker {
                     led.push((*id, index));
                     moved.extend((!is_new).then_some(*id));
                 }
-                self.replicas.fetchers().update(*id, partition);
-                self.replicas.moves().found(self, *id, partition);
+                self.fetchers.update(*id, partition);
+                self.moves.found(self, *id, partition);
             }
         }
         drop(table);
         self.tell_fetches(image, &led, moved);
-        self.replicas.fetchers().begin(self);
+        self.fetchers.begin(self);
         if is_internal {
             self.begin_coordinators();
         }
@@ -240,18 +239,18 @@ impl Broker {
 }
 
 /// Opens what waits, for as long as it is polled.
-pub(crate) async fn run(broker: Arc<Broker>) {
+pub(crate) async fn run(replicas: Arc<Replicas>) {
     loop {
-        broker.replicas.openings().added.notified().await;
+        replicas.openings.added.notified().await;
         loop {
-            let opening = Arc::clone(&broker);
+            let opening = Arc::clone(&replicas);
             match tokio::task::spawn_blocking(move || opening.open_waiting()).await {
                 Ok(true) => {}
                 Ok(false) => break,
                 Err(error) => {
                     tracing::error!(%error, "opening partitions panicked");
-                    broker.node.metrics().panics.add(1);
-                    broker.node.fail("opening partitions panicked; see the message above");
+                    replicas.node.metrics().panics.add(1);
+                    replicas.node.fail("opening partitions panicked; see the message above");
                     return;
                 }
             }

@@ -120,6 +120,11 @@ pub struct LocalChanges {
 }
 
 impl Changes {
+    /// Whether configs of brokers changed.
+    pub fn has_broker_configs(&self) -> bool {
+        self.configs.iter().any(|config| config.resource_type == ResourceType::Broker)
+    }
+
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         *self == Changes::default()

@@ -3,6 +3,10 @@
 use thalweg_metadata::controller::TRANSACTIONS_TOPIC;
 use thalweg_wire::Uuid;
 
+use thalweg_wire::messages::add_partitions_to_txn_request::{
+    AddPartitionsToTxnTopic, AddPartitionsToTxnTransaction,
+};
+
 use super::*;
 use crate::testing::{self, NODE, Node, Peer, is_ready, soon, until};
 
@@ -39,7 +43,7 @@ async fn all_transactions_of_a_request_are_on_their_way_before_one_is_waited_for
         });
     }
     // A replica in sync that is not there: nothing is committed.
-    let image = node.broker().node.image();
+    let image = node.services().node.image();
     let id = image.topics.by_name(TRANSACTIONS_TOPIC).unwrap().id;
     node.publish([
         peer.record(),

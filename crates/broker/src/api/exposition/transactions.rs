@@ -1,17 +1,17 @@
 //! Transactions, as Kafka's MBeans of `kafka.coordinator.transaction` and `kafka.server` have them.
 
 use super::Page;
-use crate::broker::Broker;
+use crate::api::services::Services;
 use crate::coordination::transactions::LateTransactions;
 
 /// What is told of transactions in partitions here, and of those that are coordinated here.
-pub(super) fn expose(page: &mut Page, broker: &Broker) {
-    of_partitions(page, broker);
-    of_coordinator(page, broker);
+pub(super) fn expose(page: &mut Page, services: &Services) {
+    of_partitions(page, services);
+    of_coordinator(page, services);
 }
 
-fn of_partitions(page: &mut Page, broker: &Broker) {
-    let table = broker.replicas.topics();
+fn of_partitions(page: &mut Page, services: &Services) {
+    let table = services.replicas.topics();
     let logs = table.iter().flat_map(|topic| topic.partitions()).map(|partition| &partition.log);
     page.gauge(
         "kafka_server_replicamanager_produceridcount",
@@ -22,33 +22,33 @@ fn of_partitions(page: &mut Page, broker: &Broker) {
         "kafka_server_replicamanager_partitionswithlatetransactionscount",
         "Partitions led here in which a transaction is open for longer than any may be (transaction.max.timeout.ms, and \
          five minutes): it may hang.",
-        LateTransactions::partitions(broker),
+        LateTransactions::partitions(&services.coordination),
     );
     page.counter(
         "thalweg_late_transactions_found_total",
         "Such transactions, each of which the log has a line of.",
-        broker.coordination.transactions().late.found(),
+        services.coordination.transactions().late.found(),
     );
     page.counter(
         "thalweg_transaction_markers_total",
         "Ends of transactions that were written into partitions led here.",
-        broker.node.metrics().transaction_markers.get(),
+        services.node.metrics().transaction_markers.get(),
     );
     page.counter(
         "kafka_server_addpartitionstotxnmanager_verificationfailure_total",
         "Partitions that a transaction's coordinator did not confirm.",
-        broker.coordination.transactions().failures(),
+        services.coordination.transactions().failures(),
     );
     page.histogram_in(
         "kafka_server_addpartitionstotxnmanager_verificationtimems",
         "Milliseconds until a transaction's coordinator confirmed its partitions, or added them.",
-        &broker.coordination.transactions().verification_times(),
+        &services.coordination.transactions().verification_times(),
         1.0,
     );
 }
 
-fn of_coordinator(page: &mut Page, broker: &Broker) {
-    let markers = &broker.coordination.transactions().markers;
+fn of_coordinator(page: &mut Page, services: &Services) {
+    let markers = &services.coordination.transactions().markers();
     page.gauge(
         "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
         "Transactions that have markers for partitions that nobody leads.",
@@ -57,9 +57,9 @@ fn of_coordinator(page: &mut Page, broker: &Broker) {
     page.gauge(
         "kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize",
         "Transactions whose markers are all written, and whose completion is tried again.",
-        broker.coordination.coordinated().completions_to_retry(),
+        services.coordination.coordinated().completions_to_retry(),
     );
-    let loads = broker.coordination.coordinated().load_figures();
+    let loads = services.coordination.coordinated().load_figures();
     for (name, ms) in [("max", loads.max_ms), ("avg", loads.average_ms)] {
         page.gauge(
             &format!("kafka_server_transactioncoordinatormetrics_partition_load_time_{name}"),

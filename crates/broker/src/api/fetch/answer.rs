@@ -67,7 +67,7 @@ pub(super) fn write(
     attempt: Attempt,
     frame: &mut Writer,
 ) -> Result<Written, Failed> {
-    let budget = context.broker.front.fetch_budget();
+    let budget = context.services.front.fetch_budget();
     let gathered = match gather(budget, &attempt.parts, &[]) {
         Ok(gathered) => gathered,
         Err(NotGathered::Cold(cold)) => return Err(Failed::NeedsDisk(attempt, cold)),
@@ -112,9 +112,9 @@ pub(super) async fn finish_cold(
     loop {
         may_wait_for.push(cold.0.id());
         let waited = may_wait_for.clone();
-        let budget = Arc::clone(context.broker.front.fetch_budget());
+        let budget = Arc::clone(context.services.front.fetch_budget());
         // The room goes with the work, which goes on when the client has gone.
-        let read = context.broker.replicas.disk_reads().of(&cold.0).run(move || {
+        let read = context.services.replicas.disk_reads().of(&cold.0).run(move || {
             let gathered = gather(&budget, &attempt.parts, &waited);
             (attempt, gathered, room)
         });
@@ -367,9 +367,9 @@ fn write_gathered(
         .collect();
     let image = (!leaders.is_empty()).then(|| {
         if terms.replica.is_none() {
-            context.broker.node.metrics().leader_hints.add(1);
+            context.services.node.metrics().leader_hints.add(1);
         }
-        context.broker.node.image()
+        context.services.node.image()
     });
     let endpoints: Vec<NodeEndpointRef<'_>> = leaders
         .iter()
@@ -395,13 +395,13 @@ fn write_gathered(
         .encode(frame, context.version)
         .and_then(|()| frame.end_frame())
         .map_err(|error| format!("Fetch cannot be answered: {error}"))?;
-    let metrics = context.broker.node.metrics();
+    let metrics = context.services.node.metrics();
     match terms.replica {
         None => metrics.bytes_out.add(bytes),
         Some(_) => {
             metrics.replication_bytes_out.add(bytes);
-            let now = context.broker.node.clock().monotonic_ms();
-            context.broker.replicas.shared().throttles.leader.record(throttled, now);
+            let now = context.services.node.clock().monotonic_ms();
+            context.services.replicas.shared().throttles.leader.record(throttled, now);
         }
     }
     if let Some(charge) = &mut charge {
@@ -426,7 +426,7 @@ fn room_to_answer(
         return Ok(None);
     }
     let bytes = partitions * PARTITION_BYTES;
-    let mut charge = Charge::new(context.broker.front.answer_budget());
+    let mut charge = Charge::new(context.services.front.answer_budget());
     if terms.replica.is_some_and(|replica| replica.is_registered(context)) {
         charge.raise_past(bytes);
     } else if !charge.try_raise_past(bytes) {
@@ -473,10 +473,10 @@ fn make_session(
         }
         wanted
     });
-    let now = context.broker.node.clock().monotonic_ms();
-    let id = context.broker.node.random().i32();
+    let now = context.services.node.clock().monotonic_ms();
+    let id = context.services.node.random().i32();
     let is_replica = terms.replica.is_some_and(|replica| replica.is_registered(context));
-    context.broker.front.sessions().create(id, told, terms.by_id, is_replica, now)
+    context.services.front.sessions().create(id, told, terms.by_id, is_replica, now)
 }
 
 #[cfg(test)]

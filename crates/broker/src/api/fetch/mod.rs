@@ -63,7 +63,7 @@ struct FetchingReplica {
 impl FetchingReplica {
     /// Whether a broker of this cluster has the replica. Anybody may call itself a replica.
     fn is_registered(self, context: &Context) -> bool {
-        context.broker.node.image().cluster.broker(self.id).is_some()
+        context.services.node.image().cluster.broker(self.id).is_some()
     }
 
     fn of(request: &FetchRequestView<'_>) -> Option<FetchingReplica> {
@@ -150,7 +150,7 @@ pub(super) async fn handle(
 /// have, so that nothing is taken that other requests need, and of that an eighth at most. `None`
 /// where there is no room: then it does not wait.
 fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Charge> {
-    let budget = context.broker.front.fetch_budget();
+    let budget = context.services.front.fetch_budget();
     let mut held = Charge::new(budget);
     let wanted = match &plan.asks {
         Asks::All { wanted, .. } => wanted.len(),
@@ -168,15 +168,15 @@ fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Cha
 /// The same for a fetch that waits for a disk, which is not over by itself: what it asks for can be had
 /// only so. One at a time may have more than there is. `None` where it is answered with what is in memory.
 fn room_to_read(context: &Context, plan: &Plan) -> Option<Charge> {
-    let mut held = Charge::new(context.broker.front.fetch_budget());
+    let mut held = Charge::new(context.services.front.fetch_budget());
     let partitions = plan.partitions();
     let bytes = partitions * (size_of::<Wanted>() + size_of::<read::Part>());
     (partitions <= PARTITIONS_FREE || held.try_raise_past(bytes)).then_some(held)
 }
 
 fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_>) -> Handled {
-    let broker = &context.broker;
-    let limit = broker.node.settings().fetch_max;
+    let services = &context.services;
+    let limit = services.node.settings().fetch_max;
     let max_bytes = usize::try_from(request.max_bytes).unwrap_or(0).min(limit);
     let mut terms = Terms {
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
@@ -223,7 +223,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         && attempt.waits_for_metadata(&terms)
         && let Some(room) = room_to_wait(context, &plan, &attempt)
     {
-        broker.node.metrics().fetches_parked.add(1);
+        services.node.metrics().fetches_parked.add(1);
         let waiting = wait_for_metadata(context.clone(), terms, Arc::new(plan), attempt, room);
         return Handled::Parked(Box::pin(waiting));
     }
@@ -253,7 +253,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             Err(answer::Failed::Close(reason)) => Handled::Close(reason),
         };
     };
-    broker.node.metrics().fetches_parked.add(1);
+    services.node.metrics().fetches_parked.add(1);
     Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt, room)))
 }
 
@@ -279,8 +279,8 @@ async fn wait_for_metadata(
     let deadline = tokio::time::Instant::now() + METADATA_WAIT_MAX.min(terms.max_wait);
     let mut attempt = first;
     let mut is_late = false;
-    while !is_late && attempt.waits_for_metadata(&terms) && !context.broker.node.is_stopping() {
-        let published = context.broker.node.published().notified();
+    while !is_late && attempt.waits_for_metadata(&terms) && !context.services.node.is_stopping() {
+        let published = context.services.node.published().notified();
         let waiter = register(&terms, &attempt);
         // There is room for one.
         drop(attempt);
@@ -317,8 +317,8 @@ async fn wait_for_more(
     waiter: &Waiter,
     deadline: tokio::time::Instant,
 ) -> bool {
-    let broker = &context.broker;
-    let polls = &broker.replicas.shared().short_polls;
+    let services = &context.services;
+    let polls = &services.replicas.shared().short_polls;
     let partitions = attempt.parts.len();
     let sooner = |short: Option<Duration>| {
         short.map_or(deadline, |wait| deadline.min(tokio::time::Instant::now() + wait))
@@ -326,18 +326,19 @@ async fn wait_for_more(
     let Some(replica) = terms.replica else {
         let read = attempt.parts.iter().filter_map(|part| part.partition.as_ref());
         let topics = read.map(|partition| &*partition.topic);
-        let short = polls.consumer_wait_max(topics, partitions, broker.node.clock().monotonic_ms());
+        let short =
+            polls.consumer_wait_max(topics, partitions, services.node.clock().monotonic_ms());
         return tokio::time::timeout_at(sooner(short), waiter.woken()).await.is_err();
     };
     loop {
         let begun = polls.begun();
-        let short = polls.wait_max(replica.id, partitions, broker.node.clock().monotonic_ms());
+        let short = polls.wait_max(replica.id, partitions, services.node.clock().monotonic_ms());
         let deadline = sooner(short);
         tokio::select! {
             () = waiter.woken() => return false,
             () = tokio::time::sleep_until(deadline) => return true,
             () = begun => {
-                if polls.wait_max(replica.id, partitions, broker.node.clock().monotonic_ms()).is_some() {
+                if polls.wait_max(replica.id, partitions, services.node.clock().monotonic_ms()).is_some() {
                     return true;
                 }
             }
@@ -362,7 +363,7 @@ async fn answer_or_park(
         terms.throttle = NO_ROOM_THROTTLE;
         return answer::finish(&context, terms, &plan, attempt, None).await;
     };
-    context.broker.node.metrics().fetches_parked.add(1);
+    context.services.node.metrics().fetches_parked.add(1);
     park(context, terms, plan, attempt, room).await
 }
 
@@ -400,8 +401,8 @@ async fn attempt_waiting(
     loop {
         may_wait_for.push(cold.0.id());
         let (asking, plan, waited) = (context.clone(), Arc::clone(plan), may_wait_for.clone());
-        let pool = context.broker.replicas.disk_reads().of(&cold.0);
-        let held = std::mem::replace(room, Charge::new(context.broker.front.fetch_budget()));
+        let pool = context.services.replicas.disk_reads().of(&cold.0);
+        let held = std::mem::replace(room, Charge::new(context.services.front.fetch_budget()));
         let work = move || (read::attempt(&asking, &terms, &plan, &waited), held);
         let (found, held) = pool.run(work).await?;
         *room = held;
@@ -430,14 +431,14 @@ async fn park(
             Ok(attempt) => attempt,
             Err(stopped) => return Parked::close(stopped.to_string()),
         };
-        let mut over = attempt.is_enough(&terms) || context.broker.node.is_stopping();
+        let mut over = attempt.is_enough(&terms) || context.services.node.is_stopping();
         if !over {
             // No longer missing. What came since the registration is counted twice by this, and
             // wakes early, which costs a look; not to count it would be to wait for too much.
             let found = attempt.found_of(missing, &terms);
             waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
             over = wait_for_more(&context, &terms, &attempt, &waiter, deadline).await
-                || context.broker.node.is_stopping();
+                || context.services.node.is_stopping();
             let before = (!waiter.is_changed()).then_some(attempt);
             attempt = match again(&context, terms, &plan, before, &mut room).await {
                 Ok(attempt) => attempt,
@@ -447,7 +448,7 @@ async fn park(
         drop(waiter);
         let is_enough = attempt.is_enough(&terms);
         if !is_enough && over {
-            let metrics = context.broker.node.metrics();
+            let metrics = context.services.node.metrics();
             let of_kind = if terms.replica.is_none() {
                 &metrics.consumer_fetches_expired
             } else {
@@ -483,7 +484,7 @@ fn plan(
     request: &FetchRequestView<'_>,
     terms: &Terms,
 ) -> Result<Plan, ErrorCode> {
-    let by_rack = || context.broker.node.settings().selects_replicas_by_rack;
+    let by_rack = || context.services.node.settings().selects_replicas_by_rack;
     let has_rack = terms.any_replica && !request.rack_id.is_empty();
     let rack = (has_rack && by_rack()).then(|| Box::from(request.rack_id));
     asks(context, request, terms).map(|asks| Plan { asks, rack })
@@ -494,10 +495,10 @@ fn asks(
     request: &FetchRequestView<'_>,
     terms: &Terms,
 ) -> Result<Asks, ErrorCode> {
-    let broker = &context.broker;
-    let now = broker.node.clock().monotonic_ms();
+    let services = &context.services;
+    let now = services.node.clock().monotonic_ms();
     let mode =
-        broker.front.sessions().mode(request.session_id, request.session_epoch, terms.by_id, now);
+        services.front.sessions().mode(request.session_id, request.session_epoch, terms.by_id, now);
     match mode {
         Mode::Error(code) => Err(code),
         Mode::Sessionless => {
@@ -522,7 +523,7 @@ fn asks(
                         }
                     }
                 }
-                broker.front.sessions().resized(&session, now)?;
+                services.front.sessions().resized(&session, now)?;
             }
             Ok(Asks::Changed(session))
         }
@@ -531,7 +532,7 @@ fn asks(
 
 /// The partitions a request names; the last mention of one counts.
 fn collect(context: &Context, request: &FetchRequestView<'_>, terms: &Terms) -> Vec<Wanted> {
-    let table = context.broker.replicas.topics();
+    let table = context.services.replicas.topics();
     let mut out = Vec::with_capacity(request.topics.iter().map(|t| t.partitions.len()).sum());
     let key = |topic: &FetchTopicView<'_>| {
         if terms.by_id {

@@ -85,7 +85,7 @@ pub(super) fn refresh(
         // Data of one partition leaves less room for the next: all of them, in turn.
         return self::attempt(context, terms, plan, &[]);
     }
-    let table = context.broker.replicas.topics();
+    let table = context.services.replicas.topics();
     let mut look = Look {
         context,
         terms,
@@ -236,7 +236,7 @@ fn look_at_all(
     plan: &Plan,
     disks: Disks<'_>,
 ) -> Result<Attempt, Cold> {
-    let table = context.broker.replicas.topics();
+    let table = context.services.replicas.topics();
     let mut look = Look {
         context,
         terms,
@@ -374,7 +374,8 @@ impl Look<'_> {
         let topic = topic.ok_or(unknown)?;
         let partition = topic.hosted(wanted.partition).inspect_err(|&code| {
             if code == ErrorCode::NOT_LEADER_OR_FOLLOWER {
-                part.leader = self.context.broker.node.leader_elsewhere(topic.id, wanted.partition);
+                part.leader =
+                    self.context.services.node.leader_elsewhere(topic.id, wanted.partition);
             }
         })?;
         let partition_max = usize::try_from(wanted.max_bytes).unwrap_or(0);

@@ -48,9 +48,9 @@ pub(super) async fn verify(
     transactional_id: Option<Range<usize>>,
     timeout: Duration,
 ) {
-    let broker = &context.broker;
+    let services = &context.services;
     let operation = Operation::of_produce(context.version);
-    let is_enabled = broker.node.settings().verifies_transactions();
+    let is_enabled = services.node.settings().verifies_transactions();
     work.is_verification_waived = !is_enabled;
     let id = transactional_id.and_then(|range| std::str::from_utf8(body.get(range)?).ok());
     let Some(id) = id else {
@@ -71,7 +71,7 @@ pub(super) async fn verify(
         sequence: -1,
         bumps_epoch: operation.bumps_epoch(),
     };
-    let settings = broker.node.settings().clone();
+    let settings = services.node.settings().clone();
     let milliseconds = |value: i32| Duration::from_millis(u64::try_from(value).unwrap_or(0));
     let retry_max = milliseconds(
         settings.add_partitions_to_txn_retry_max_ms().min(settings.request_timeout_ms()),
@@ -93,14 +93,16 @@ pub(super) async fn verify(
         // The records stay in memory meanwhile. Where requests have half of what they may have, others come first: those
         // that the coordinator itself, and the replicas, live by.
         let verdict = match has_room_to_wait(context) {
-            true => broker.coordination.transactions().verify(broker, question).await,
+            true => {
+                services.coordination.transactions().verify(&services.coordination, question).await
+            }
             false => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
         };
         // The transaction before is being ended. Sending all of it again would take a producer longer.
         let retries = operation == Operation::Add
             && verdict.has(ErrorCode::CONCURRENT_TRANSACTIONS)
             && began.elapsed() < retry_max
-            && !broker.node.is_stopping();
+            && !services.node.is_stopping();
         if !retries {
             break verdict;
         }
@@ -167,11 +169,11 @@ async fn begin(
         let begun = match partition_of(work, batch) {
             Ok(partition) => {
                 let asked = Transactional { sequence: batch.sequence, ..*asked };
-                let broker = &context.broker;
-                let begun = broker
+                let services = &context.services;
+                let begun = services
                     .coordination
                     .transactions()
-                    .begin(broker, &partition, asked, timeout)
+                    .begin(&services.node, &partition, asked, timeout)
                     .await;
                 begun.map_err(PartResult::failed)
             }

@@ -3,6 +3,7 @@
 //! It goes into a directory of its own in the system's directory for temporary files. The controllers are asked as by
 //! somebody who is no replica (-1), whom they do not take note of.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
@@ -24,12 +25,12 @@ use tokio::time::Instant;
 use super::{Area, Finding, Findings, Options, Severity};
 use crate::boot::start;
 use crate::control::kraft::{
-    MetadataLogError, MetadataPublisher, ObserverLog, ObserverTask, Owner, QuorumStatus, Retention,
-    sole_voter,
+    MetadataLogError, ObserverLog, ObserverTask, Owner, QuorumStatus, Retention, sole_voter,
 };
 use crate::control::membership::{self, Cluster};
 use crate::net::outgoing::Outgoing;
 use crate::node::clock::Clock;
+use crate::node::metadata_listener::MetadataListener;
 use crate::node::random::Random;
 
 /// Who reads without being a replica.
@@ -192,9 +193,10 @@ fn own_copy(log: &Path, cluster_id: &str, owner: Option<&Owner>) -> Result<Metad
 /// Keeps the newest image.
 struct Newest(Mutex<MetadataImage>);
 
-impl MetadataPublisher for Newest {
-    fn publish(&self, update: Update) {
+impl MetadataListener for Newest {
+    fn publish(&self, update: Update) -> BTreeSet<Uuid> {
         *self.0.lock() = update.new;
+        BTreeSet::new()
     }
 }
 
@@ -217,7 +219,7 @@ async fn follow(
         replica_id: NO_REPLICA,
         ..membership::observer_settings(config, &cluster.id, Uuid::ZERO)
     };
-    let publisher = Arc::clone(&newest) as Arc<dyn MetadataPublisher>;
+    let publisher = Arc::clone(&newest) as Arc<dyn MetadataListener>;
     let quorum = membership::quorum_config(config);
     let task = ObserverTask::new(settings, quorum, log, publisher, clock);
     let mut status = task.status();

@@ -12,7 +12,7 @@ use thalweg_wire::messages::DefaultPrincipalData;
 use super::embedded::EmbeddedController;
 use super::log::MetadataLogError;
 use super::remote::RemoteController;
-use crate::broker::Broker;
+use crate::node::Node;
 
 /// Why a request has no answer of the controller.
 #[derive(Debug, thiserror::Error)]
@@ -69,14 +69,14 @@ impl Controller {
     /// Asks for something in this broker's own name, in the newest version of the request.
     pub(crate) async fn send<R: ControllerRequest>(
         &self,
-        broker: &Arc<Broker>,
+        node: &Node,
         request: R,
     ) -> Result<R::Response, ControllerError> {
         match self {
             Controller::Embedded(controller) => {
-                controller.send(broker, Arc::new(request), R::MAX_VERSION).await
+                controller.send(Arc::new(request), R::MAX_VERSION).await
             }
-            Controller::Remote(remote) => unless_stopped(broker, remote.send(&request)).await,
+            Controller::Remote(remote) => unless_stopped(node, remote.send(&request)).await,
         }
     }
 
@@ -84,15 +84,15 @@ impl Controller {
     /// answer.
     pub(crate) async fn forward<R: ControllerRequest>(
         &self,
-        broker: &Arc<Broker>,
+        node: &Node,
         request: Arc<R>,
         version: i16,
         client: &Client,
     ) -> Result<R::Response, ControllerError> {
         let answer = match self {
-            Controller::Embedded(controller) => controller.send(broker, request, version).await,
+            Controller::Embedded(controller) => controller.send(request, version).await,
             Controller::Remote(remote) => {
-                unless_stopped(broker, remote.forward(&*request, version, client)).await
+                unless_stopped(node, remote.forward(&*request, version, client)).await
             }
         };
         if let Err(error) = &answer {
@@ -115,10 +115,10 @@ const WAIT_WHEN_STOPPED: Duration = Duration::from_secs(1);
 
 /// Waits for an answer of the controllers while the broker serves, and a little longer.
 async fn unless_stopped<T>(
-    broker: &Broker,
+    node: &Node,
     answer: impl Future<Output = Result<T, ControllerError>>,
 ) -> Result<T, ControllerError> {
-    let mut shutdown = broker.node.subscribe_shutdown();
+    let mut shutdown = node.subscribe_shutdown();
     let stopped = async {
         let _ = shutdown.wait_for(|stop| *stop).await;
         tokio::time::sleep(WAIT_WHEN_STOPPED).await;

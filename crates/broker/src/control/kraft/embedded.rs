@@ -17,8 +17,9 @@ use tokio::sync::Mutex;
 use super::checkpoints::Due;
 use super::controller::ControllerError;
 use super::log::{MetadataLog, MetadataLogError};
-use crate::broker::Broker;
 use crate::control::registration;
+use crate::node::Node;
+use crate::node::metadata_listener::MetadataListener;
 
 /// What the controller holds.
 #[derive(Debug)]
@@ -30,19 +31,35 @@ struct State {
 }
 
 /// Decides, writes, publishes. Clones are the same controller.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct EmbeddedController {
+    node: Arc<Node>,
+    /// Has decisions take effect.
+    listener: Arc<dyn MetadataListener>,
     kraft_version: i16,
     state: Arc<Mutex<State>>,
     /// Held by whoever writes and removes checkpoints: one at a time, on threads that may wait.
     checkpointing: Arc<parking_lot::Mutex<()>>,
 }
 
+impl std::fmt::Debug for EmbeddedController {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("EmbeddedController").field("state", &self.state).finish_non_exhaustive()
+    }
+}
+
 impl EmbeddedController {
-    pub(crate) fn new(log: MetadataLog, loader: Loader) -> EmbeddedController {
+    pub(crate) fn new(
+        node: Arc<Node>,
+        listener: Arc<dyn MetadataListener>,
+        log: MetadataLog,
+        loader: Loader,
+    ) -> EmbeddedController {
         let kraft_version = log.kraft_version();
         let state = State { log, loader, failed: None };
         EmbeddedController {
+            node,
+            listener,
             kraft_version,
             state: Arc::new(Mutex::new(state)),
             checkpointing: Arc::default(),
@@ -58,41 +75,39 @@ impl EmbeddedController {
     /// and answers.
     pub(crate) async fn send<R: ControllerRequest>(
         &self,
-        broker: &Arc<Broker>,
         request: Arc<R>,
         version: i16,
     ) -> Result<R::Response, ControllerError> {
         if R::READ_ONLY {
-            return Ok(decide(broker, &broker.node.image(), &*request, version).1);
+            return Ok(self.decide(&self.node.image(), &*request, version).1);
         }
         let state = Arc::clone(&self.state).lock_owned().await;
-        let deciding = Arc::clone(broker);
+        let deciding = self.clone();
         // The log's fsync and the partitions' directories wait for the disk.
         let (decided, is_due) = tokio::task::spawn_blocking(move || {
             let mut state = state;
             let decided =
-                apply(&mut state, &deciding, |image| decide(&deciding, image, &*request, version));
+                deciding.apply(&mut state, |image| deciding.decide(image, &*request, version));
             (decided, state.log.is_checkpoint_due())
         })
         .await
         .map_err(|panic| {
             // The decision itself: it looks at the image, and nothing was changed yet.
             if panic.is_panic() {
-                broker.node.metrics().panics.add(1);
+                self.node.metrics().panics.add(1);
                 tracing::error!(api = %R::API_KEY, "a decision panicked; it is not carried out");
             }
             ControllerError::Stopped
         })?;
         if is_due {
-            let broker = Arc::clone(broker);
             let controller = self.clone();
-            tokio::task::spawn_blocking(move || controller.checkpoint(&broker));
+            tokio::task::spawn_blocking(move || controller.checkpoint());
         }
         let Decided { answer, put_off } = decided?;
         // What was made is served when the client is answered; other decisions are made meanwhile.
-        let mut shutdown = broker.node.subscribe_shutdown();
+        let mut shutdown = self.node.subscribe_shutdown();
         tokio::select! {
-            () = broker.replicas.openings().wait(&put_off) => {}
+            () = self.listener.wait_opened(&put_off) => {}
             _ = shutdown.wait_for(|stop| *stop) => {}
         }
         Ok(answer)
@@ -101,28 +116,22 @@ impl EmbeddedController {
     /// The same in the newest version, on a thread that may wait.
     pub(crate) fn send_blocking<R: ControllerRequest>(
         &self,
-        broker: &Arc<Broker>,
         request: &R,
     ) -> Result<R::Response, ControllerError> {
         let mut state = self.state.blocking_lock();
-        let decided =
-            apply(&mut state, broker, |image| decide(broker, image, request, R::MAX_VERSION));
+        let decided = self.apply(&mut state, |image| self.decide(image, request, R::MAX_VERSION));
         decided.map(|decided| decided.answer)
     }
 
     /// What a new log begins with. On a thread that may wait.
-    pub(crate) fn bootstrap(
-        &self,
-        broker: &Arc<Broker>,
-        records: Vec<MetadataRecord>,
-    ) -> Result<(), ControllerError> {
-        apply(&mut self.state.blocking_lock(), broker, |_| (records, ())).map(|_| ())
+    pub(crate) fn bootstrap(&self, records: Vec<MetadataRecord>) -> Result<(), ControllerError> {
+        self.apply(&mut self.state.blocking_lock(), |_| (records, ())).map(|_| ())
     }
 
     /// The broker goes: nobody leads its partitions until it is back. On a thread that may wait.
-    pub(crate) fn leave(&self, broker: &Arc<Broker>) -> Result<(), ControllerError> {
-        apply(&mut self.state.blocking_lock(), broker, |image| {
-            (registration::leave(image, broker.node.id()), ())
+    pub(crate) fn leave(&self) -> Result<(), ControllerError> {
+        self.apply(&mut self.state.blocking_lock(), |image| {
+            (registration::leave(image, self.node.id()), ())
         })
         .map(|_| ())
     }
@@ -133,7 +142,7 @@ impl EmbeddedController {
     }
 
     /// Writes a checkpoint if enough was written since the last one. On a thread that may wait.
-    fn checkpoint(&self, broker: &Broker) {
+    fn checkpoint(&self) {
         // Somebody who is at it writes one that is new enough, or the next decision sees to it.
         let Some(_one) = self.checkpointing.try_lock() else { return };
         let due = {
@@ -142,9 +151,9 @@ impl EmbeddedController {
             if failed.is_some() || !log.is_checkpoint_due() {
                 return;
             }
-            log.begin_checkpoint(loader.image(), broker.node.clock().wall_ms())
+            log.begin_checkpoint(loader.image(), self.node.clock().wall_ms())
         };
-        if let Err(error) = self.write(due, broker.node.clock().wall_ms()) {
+        if let Err(error) = self.write(due, self.node.clock().wall_ms()) {
             // The decisions are on the disk and count; without the checkpoint a start reads more.
             tracing::error!(%error,
                 "a checkpoint of the metadata could not be written; it is tried again");
@@ -159,8 +168,8 @@ impl EmbeddedController {
     }
 
     /// Writes and removes checkpoints that are due by the clock. On a thread that may wait.
-    pub(crate) fn tidy(&self, broker: &Broker) {
-        let now_ms = broker.node.clock().wall_ms();
+    pub(crate) fn tidy(&self) {
+        let now_ms = self.node.clock().wall_ms();
         let _one = self.checkpointing.lock();
         let (due, retained) = {
             let mut state = self.state.blocking_lock();
@@ -195,35 +204,82 @@ impl EmbeddedController {
     }
 }
 
-/// Decides about a request on an image and the configuration of now.
-fn decide<R: ControllerRequest>(
-    broker: &Broker,
-    image: &MetadataImage,
-    request: &R,
-    version: i16,
-) -> (Vec<MetadataRecord>, R::Response) {
-    let settings = broker.node.settings();
-    let context = Context { image, config: &settings.config };
-    let node = image.cluster.broker(broker.node.id());
-    let decision = request.decide(
-        &context,
-        &mut RequestContext {
-            version,
-            random: &mut || broker.node.random().u64(),
-            cluster_id: broker.node.cluster_id(),
-            kraft_version: broker.control.controller().kraft_version(),
-            next_offset: image.provenance.offset + 1,
-            heartbeats: HeartbeatState {
-                // The process that was registered before is this one's past.
-                has_session: false,
-                registration_offset: node.map_or(0, |node| node.epoch),
-                // Nobody else has to hear of anything.
-                lowest_active_offset: None,
-                shutdown_offset: None,
+impl EmbeddedController {
+    /// Decides about a request on an image and the configuration of now.
+    fn decide<R: ControllerRequest>(
+        &self,
+        image: &MetadataImage,
+        request: &R,
+        version: i16,
+    ) -> (Vec<MetadataRecord>, R::Response) {
+        let settings = self.node.settings();
+        let context = Context { image, config: &settings.config };
+        let node = image.cluster.broker(self.node.id());
+        let decision = request.decide(
+            &context,
+            &mut RequestContext {
+                version,
+                random: &mut || self.node.random().u64(),
+                cluster_id: self.node.cluster_id(),
+                kraft_version: self.kraft_version,
+                next_offset: image.provenance.offset + 1,
+                heartbeats: HeartbeatState {
+                    // The process that was registered before is this one's past.
+                    has_session: false,
+                    registration_offset: node.map_or(0, |node| node.epoch),
+                    // Nobody else has to hear of anything.
+                    lowest_active_offset: None,
+                    shutdown_offset: None,
+                },
             },
-        },
-    );
-    (decision.records, decision.response)
+        );
+        (decision.records, decision.response)
+    }
+
+    /// Has a decision made on the newest image, writes the records, and applies them to the broker.
+    fn apply<T>(
+        &self,
+        state: &mut State,
+        decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T),
+    ) -> Result<Decided<T>, ControllerError> {
+        if let Some(reason) = &state.failed {
+            return Err(ControllerError::Failed(reason.clone()));
+        }
+        let (records, answer) = decision(state.loader.image());
+        let now = self.node.clock().wall_ms();
+        // From here on a panic leaves half of it: records that are written and not in the image, or an
+        // image that did not take effect. Nobody may go on with that, and a start does it all again.
+        let committed = catch_unwind(AssertUnwindSafe(|| {
+            let updates = state.log.commit(records, &mut state.loader, now)?;
+            let mut put_off = BTreeSet::new();
+            for update in updates {
+                put_off.append(&mut self.listener.publish(update));
+            }
+            Ok::<_, MetadataLogError>(put_off)
+        }));
+        match committed {
+            Ok(Ok(put_off)) => Ok(Decided { answer, put_off }),
+            // The log is as it was; who asked may ask again.
+            Ok(Err(error)) if error.is_retriable() => {
+                tracing::warn!(%error, "a decision could not be written for now");
+                Err(error.into())
+            }
+            Ok(Err(error)) => {
+                tracing::error!(%error, "the metadata log failed; nothing more is decided");
+                state.failed = Some(error.to_string());
+                self.node.fail("the metadata log failed; see the log above");
+                Err(error.into())
+            }
+            Err(_) => {
+                let reason = "a decision panicked while it took effect";
+                tracing::error!(reason, "nothing more is decided");
+                self.node.metrics().panics.add(1);
+                state.failed = Some(reason.into());
+                self.node.fail(reason);
+                Err(ControllerError::Failed(reason.into()))
+            }
+        }
+    }
 }
 
 /// A decision that is in force.
@@ -231,49 +287,4 @@ struct Decided<T> {
     answer: T,
     /// Topics with partitions whose logs are opened later.
     put_off: BTreeSet<Uuid>,
-}
-
-/// Has a decision made on the newest image, writes the records, and applies them to the broker.
-fn apply<T>(
-    state: &mut State,
-    broker: &Arc<Broker>,
-    decision: impl FnOnce(&MetadataImage) -> (Vec<MetadataRecord>, T),
-) -> Result<Decided<T>, ControllerError> {
-    if let Some(reason) = &state.failed {
-        return Err(ControllerError::Failed(reason.clone()));
-    }
-    let (records, answer) = decision(state.loader.image());
-    let now = broker.node.clock().wall_ms();
-    // From here on a panic leaves half of it: records that are written and not in the image, or an
-    // image that did not take effect. Nobody may go on with that, and a start does it all again.
-    let committed = catch_unwind(AssertUnwindSafe(|| {
-        let updates = state.log.commit(records, &mut state.loader, now)?;
-        let mut put_off = BTreeSet::new();
-        for update in updates {
-            put_off.append(&mut broker.publish(update));
-        }
-        Ok::<_, MetadataLogError>(put_off)
-    }));
-    match committed {
-        Ok(Ok(put_off)) => Ok(Decided { answer, put_off }),
-        // The log is as it was; who asked may ask again.
-        Ok(Err(error)) if error.is_retriable() => {
-            tracing::warn!(%error, "a decision could not be written for now");
-            Err(error.into())
-        }
-        Ok(Err(error)) => {
-            tracing::error!(%error, "the metadata log failed; nothing more is decided");
-            state.failed = Some(error.to_string());
-            broker.node.fail("the metadata log failed; see the log above");
-            Err(error.into())
-        }
-        Err(_) => {
-            let reason = "a decision panicked while it took effect";
-            tracing::error!(reason, "nothing more is decided");
-            broker.node.metrics().panics.add(1);
-            state.failed = Some(reason.into());
-            broker.node.fail(reason);
-            Err(ControllerError::Failed(reason.into()))
-        }
-    }
 }

@@ -16,6 +16,6 @@ pub(crate) use checkpoints::Retention;
 pub(crate) use controller::{Client, Controller, ControllerError};
 pub(crate) use embedded::EmbeddedController;
 pub(crate) use log::{MetadataLog, MetadataLogError, Owner, sole_voter};
-pub(crate) use observer::{MetadataPublisher, ObserverTask, QuorumConfig, QuorumStatus};
+pub(crate) use observer::{ObserverTask, QuorumConfig, QuorumStatus};
 pub(crate) use observer_log::ObserverLog;
 pub(crate) use remote::{Channel, RemoteController};

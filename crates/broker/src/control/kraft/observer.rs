@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_metadata::image::Update;
 use thalweg_replication::Epochs;
 use thalweg_replication::observer::{
     Endpoint, Next, Observer, ObserverLog as Offsets, Question, Quorum, Retry, Settings, Step,
@@ -17,18 +16,13 @@ use super::log::MetadataLogError;
 use super::observer_log::ObserverLog;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::node::clock::Clock;
+use crate::node::metadata_listener::MetadataListener;
 
 /// Answers in a row that cannot be carried out: about half a minute of them. Whoever does not know what is new must not
 /// lead.
 const FAILURES_MAX: u32 = 60;
 /// The longest pause after failures: an election takes about a second, and is not to be slept through.
 const BACKOFF_MAX_MS: u64 = 500;
-
-/// Takes what the metadata says: on a thread that may wait, in the order in which it was committed.
-pub(crate) trait MetadataPublisher: Send + Sync {
-    /// This is so from now on.
-    fn publish(&self, update: Update);
-}
 
 /// How the quorum is reached.
 #[derive(Clone, Debug)]
@@ -81,7 +75,7 @@ impl Failure {
 struct State {
     observer: Observer,
     log: ObserverLog,
-    publisher: Arc<dyn MetadataPublisher>,
+    publisher: Arc<dyn MetadataListener>,
     listener: String,
     clock: Clock,
     /// The last trouble that was said, so that it is said once.
@@ -114,7 +108,7 @@ impl ObserverTask {
         settings: Settings,
         config: QuorumConfig,
         log: ObserverLog,
-        publisher: Arc<dyn MetadataPublisher>,
+        publisher: Arc<dyn MetadataListener>,
         clock: Clock,
     ) -> ObserverTask {
         let retry = Retry { backoff_ms: config.retry_backoff_ms, backoff_max_ms: BACKOFF_MAX_MS };
@@ -286,7 +280,7 @@ impl State {
                 }
                 if let Some(high_watermark) = high_watermark {
                     let publisher = Arc::clone(&self.publisher);
-                    self.log.commit(high_watermark, |update| publisher.publish(update))?;
+                    self.log.commit(high_watermark, |update| drop(publisher.publish(update)))?;
                 }
                 self.said.clear();
             }
@@ -303,7 +297,7 @@ impl State {
                 self.log.write_part(id, position, &bytes)?;
                 if is_complete {
                     let publisher = Arc::clone(&self.publisher);
-                    self.log.load_snapshot(id, now_ms, |update| publisher.publish(update))?;
+                    self.log.load_snapshot(id, now_ms, |update| drop(publisher.publish(update)))?;
                     tracing::info!(
                         end_offset = id.end_offset,
                         epoch = id.epoch,

@@ -129,7 +129,7 @@ impl OwnChannels {
 #[derive(Debug)]
 pub(crate) struct RemoteController {
     /// What the controllers know of this broker.
-    pub(crate) life: Life,
+    pub(crate) life: Arc<Life>,
     /// For what it tells them of itself.
     pub(crate) heartbeats: Channel,
     quorum: watch::Receiver<QuorumStatus>,
@@ -142,7 +142,7 @@ pub(crate) struct RemoteController {
 impl RemoteController {
     pub(crate) fn new(
         quorum: watch::Receiver<QuorumStatus>,
-        life: Life,
+        life: Arc<Life>,
         node_id: i32,
         timeouts: Timeouts,
         versions: &Arc<ApiVersions>,

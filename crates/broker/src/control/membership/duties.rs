@@ -19,7 +19,7 @@ pub(crate) enum Unmet {
 }
 
 /// Why this broker cannot take part, if so.
-pub(super) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
+pub(crate) fn check(image: &MetadataImage, node_id: i32) -> Result<(), String> {
     unmet(image, node_id).first().map_or(Ok(()), |unmet| Err(unmet.to_string()))
 }
 

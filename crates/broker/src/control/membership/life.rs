@@ -15,16 +15,15 @@ use tokio::time::error::Elapsed;
 
 use crate::control::kraft::Channel;
 use crate::net::outgoing::OutgoingError;
-use crate::node::clock::Clock;
+use crate::node::Node;
 
 /// The least time that a controller has to answer.
 const ANSWER_MIN: Duration = Duration::from_millis(500);
 
 /// This broker's life in the cluster.
-#[derive(Debug)]
 pub(crate) struct Life {
     lifecycle: Mutex<Lifecycle>,
-    clock: Clock,
+    node: Arc<Node>,
     /// Time for one request.
     timeout: Duration,
     /// There is something to say before it is time to.
@@ -34,25 +33,27 @@ pub(crate) struct Life {
     heard_ms: AtomicU64,
 }
 
+impl std::fmt::Debug for Life {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Life").field("lifecycle", &self.lifecycle).finish_non_exhaustive()
+    }
+}
+
 impl Life {
     /// Begins. `cordoned` are the directories that get no new replicas.
-    pub(crate) fn new(settings: Settings, cordoned: Vec<Uuid>, clock: Clock) -> Life {
+    pub(crate) fn new(settings: Settings, cordoned: Vec<Uuid>, node: Arc<Node>) -> Life {
         let timeout = Duration::from_millis(settings.heartbeat_interval_ms).max(ANSWER_MIN);
-        let lifecycle = Lifecycle::new(settings, cordoned, clock.monotonic_ms());
+        let now_ms = node.clock().monotonic_ms();
+        let lifecycle = Lifecycle::new(settings, cordoned, now_ms);
         let state = watch::Sender::new(lifecycle.state());
         Life {
             lifecycle: Mutex::new(lifecycle),
             timeout,
             news: Notify::new(),
             state,
-            heard_ms: AtomicU64::new(clock.monotonic_ms()),
-            clock,
+            heard_ms: AtomicU64::new(now_ms),
+            node,
         }
-    }
-
-    /// Epoch of the registration; -1 before there is one.
-    pub(crate) fn epoch(&self) -> i64 {
-        self.lifecycle.lock().epoch()
     }
 
     /// Where the broker is in its life, now and later.
@@ -62,9 +63,10 @@ impl Life {
 
     fn tell<T>(&self, change: impl FnOnce(&mut Lifecycle, u64) -> T) -> T {
         let mut lifecycle = self.lifecycle.lock();
-        let told = change(&mut lifecycle, self.clock.monotonic_ms());
+        let told = change(&mut lifecycle, self.node.clock().monotonic_ms());
         // Under the lock: states are told in the order in which they were.
         let state = lifecycle.state();
+        self.node.set_broker_epoch(lifecycle.epoch());
         self.state.send_if_modified(|before| std::mem::replace(before, state) != state);
         drop(lifecycle);
         self.news.notify_one();
@@ -73,14 +75,14 @@ impl Life {
 
     fn heard_if(&self, is_answered: bool) {
         if is_answered {
-            self.heard_ms.store(self.clock.monotonic_ms(), Ordering::Relaxed);
+            self.heard_ms.store(self.node.clock().monotonic_ms(), Ordering::Relaxed);
         }
     }
 
     /// For how long no controller has answered.
     pub(crate) fn unheard(&self) -> Duration {
         let heard = self.heard_ms.load(Ordering::Relaxed);
-        Duration::from_millis(self.clock.monotonic_ms().saturating_sub(heard))
+        Duration::from_millis(self.node.clock().monotonic_ms().saturating_sub(heard))
     }
 
     /// The broker can serve.
@@ -128,7 +130,7 @@ impl Life {
             let (applied, image) = metadata();
             let (next, wakes_at, state, now) = {
                 let mut lifecycle = self.lifecycle.lock();
-                let now = self.clock.monotonic_ms();
+                let now = self.node.clock().monotonic_ms();
                 let next = lifecycle.next(now, applied, image.metadata_version())?;
                 (next, lifecycle.wakes_at(), lifecycle.state(), now)
             };
@@ -161,7 +163,7 @@ impl Life {
 
     fn answered(&self, answered: impl FnOnce(&mut Lifecycle, u64) -> Option<Milestone>) {
         let epoch = match self.tell(answered) {
-            Some(Milestone::Registered) => self.epoch(),
+            Some(Milestone::Registered) => self.node.broker_epoch(),
             Some(Milestone::CaughtUp) => {
                 tracing::info!("caught up with the cluster's metadata");
                 return;

@@ -10,7 +10,7 @@ use thalweg_wire::{ErrorCode, Message, Request};
 use tokio::sync::{Notify, oneshot};
 
 use super::question::{Question, Verdict};
-use crate::broker::Broker;
+use crate::coordination::Coordination;
 use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
 use crate::net::peer::{self, Connection};
 
@@ -72,7 +72,7 @@ impl Coordinator {
     /// Has a question asked.
     pub(super) fn add(
         self: &Arc<Self>,
-        broker: &Arc<Broker>,
+        coordination: &Arc<Coordination>,
         question: Question,
     ) -> oneshot::Receiver<Verdict> {
         let (answer, answered) = oneshot::channel();
@@ -82,8 +82,8 @@ impl Coordinator {
             refused.answer(Verdict::All(code));
         }
         if !std::mem::replace(&mut waiting.has_sender, true) {
-            let sender = Arc::clone(self).send_all(Arc::clone(broker));
-            broker.node.spawn_until_stopped(sender);
+            let sender = Arc::clone(self).send_all(Arc::clone(coordination));
+            coordination.node.spawn_until_stopped(sender);
         }
         drop(waiting);
         self.added.notify_one();
@@ -91,9 +91,9 @@ impl Coordinator {
     }
 
     /// Sends what is asked, for as long as something is.
-    async fn send_all(self: Arc<Self>, broker: Arc<Broker>) {
+    async fn send_all(self: Arc<Self>, coordination: Arc<Coordination>) {
         let client_id: Arc<str> =
-            format!("broker-{}-add-partitions-to-txn", broker.node.id()).into();
+            format!("broker-{}-add-partitions-to-txn", coordination.node.id()).into();
         let mut connection: Connection = None;
         loop {
             let all = std::mem::take(&mut self.waiting.lock().by_transaction);
@@ -106,14 +106,14 @@ impl Coordinator {
                 }
                 continue;
             }
-            self.ask(&broker, &client_id, &mut connection, all).await;
+            self.ask(&coordination, &client_id, &mut connection, all).await;
         }
     }
 
     /// Asks about transactions in one request, and answers who waits.
     async fn ask(
         &self,
-        broker: &Arc<Broker>,
+        coordination: &Arc<Coordination>,
         client_id: &Arc<str>,
         connection: &mut Connection,
         mut all: BTreeMap<String, Asked>,
@@ -121,14 +121,14 @@ impl Coordinator {
         let transactions = all.values().map(|asked| asked.question.to_transaction()).collect();
         let request = AddPartitionsToTxnRequest { transactions, ..Default::default() };
         let was_open = connection.is_some();
-        let mut answer = self.call(broker, client_id, connection, &request).await;
+        let mut answer = self.call(coordination, client_id, connection, &request).await;
         if answer.is_err() {
             *connection = None;
             // The other side may have closed what was kept. Nothing is done twice that is asked twice.
             let is_closed =
                 matches!(answer, Err(OutgoingError::Io { .. } | OutgoingError::Closed { .. }));
             if was_open && is_closed {
-                answer = self.call(broker, client_id, connection, &request).await;
+                answer = self.call(coordination, client_id, connection, &request).await;
             }
         }
         match answer {
@@ -161,16 +161,17 @@ impl Coordinator {
 
     async fn call(
         &self,
-        broker: &Arc<Broker>,
+        coordination: &Arc<Coordination>,
         client_id: &Arc<str>,
         connection: &mut Connection,
         request: &AddPartitionsToTxnRequest,
     ) -> Result<AddPartitionsToTxnResponse, OutgoingError> {
-        let timeout = u64::try_from(broker.node.settings().request_timeout_ms()).unwrap_or(0);
+        let timeout = u64::try_from(coordination.node.settings().request_timeout_ms()).unwrap_or(0);
         let timeout = Duration::from_millis(timeout.max(1));
         let connect = timeout.min(CONNECT_TIMEOUT_MAX);
         let timeouts = Timeouts { connect, request: timeout, answer_max: ANSWER_MAX };
-        let outgoing = peer::connect(broker, self.id, client_id, timeouts, connection).await?;
+        let outgoing =
+            peer::connect(&coordination.node, self.id, client_id, timeouts, connection).await?;
         let versions = FIRST_OF_BROKERS..=AddPartitionsToTxnRequest::MAX_VERSION;
         outgoing.versions().pick(AddPartitionsToTxnRequest::API_KEY, versions)?;
         outgoing.call(request).await

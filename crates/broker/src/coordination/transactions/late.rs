@@ -10,7 +10,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use thalweg_wire::Uuid;
 
-use crate::broker::Broker;
+use crate::coordination::Coordination;
 use crate::node::metrics::Counter;
 use crate::replicas::partition::Partition;
 
@@ -30,11 +30,12 @@ pub(crate) struct LateTransactions {
 }
 
 /// Partitions led here that have one.
-fn late(broker: &Broker) -> Vec<Arc<Partition>> {
-    let now_ms = broker.node.clock().wall_ms();
-    let max_ms = i64::from(broker.node.settings().config.transaction_max_timeout_ms()) + BUFFER_MS;
+fn late(coordination: &Coordination) -> Vec<Arc<Partition>> {
+    let now_ms = coordination.node.clock().wall_ms();
+    let max_ms =
+        i64::from(coordination.node.settings().config.transaction_max_timeout_ms()) + BUFFER_MS;
     let mut late = Vec::new();
-    for topic in broker.replicas.topics().iter() {
+    for topic in coordination.replicas.topics().iter() {
         late.extend(topic.partitions().filter(|it| is_late(it, now_ms, max_ms)).cloned());
     }
     late
@@ -47,8 +48,8 @@ fn is_late(partition: &Partition, now_ms: i64, max_ms: i64) -> bool {
 
 impl LateTransactions {
     /// How many partitions led here have one.
-    pub(crate) fn partitions(broker: &Broker) -> usize {
-        late(broker).len()
+    pub(crate) fn partitions(coordination: &Coordination) -> usize {
+        late(coordination).len()
     }
 
     /// How many were found since the broker started.
@@ -57,10 +58,10 @@ impl LateTransactions {
     }
 
     /// Logs those that it has not logged before.
-    pub(crate) fn report(&self, broker: &Broker) {
+    pub(crate) fn report(&self, coordination: &Coordination) {
         let mut told = self.told.lock();
         let before = std::mem::take(&mut *told);
-        for partition in late(broker) {
+        for partition in late(coordination) {
             let (topic, index) = (&partition.topic, partition.index);
             let key = (partition.log.topic_id().unwrap_or(Uuid::ZERO), index);
             let known = before.get(&key).copied();
@@ -75,7 +76,7 @@ impl LateTransactions {
                 continue;
             }
             self.found.add(1);
-            let idle_ms = broker.node.clock().wall_ms().saturating_sub(open.last_timestamp);
+            let idle_ms = coordination.node.clock().wall_ms().saturating_sub(open.last_timestamp);
             tracing::warn!(
                 %topic, partition = index, producer_id = open.producer_id,
                 producer_epoch = open.producer_epoch, coordinator_epoch = open.coordinator_epoch,

@@ -21,7 +21,7 @@ use thalweg_wire::messages::write_txn_markers_request::{
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
-use crate::broker::Broker;
+use crate::coordination::Coordination;
 use crate::coordination::runtime::Source;
 use crate::node::metrics::Counter;
 use crate::node::view::View;
@@ -107,10 +107,10 @@ impl Markers {
     }
 
     /// Gives markers to the leaders of their partitions, for as long as it is polled.
-    pub(crate) async fn run(&self, broker: &Arc<Broker>) {
+    pub(crate) async fn run(&self, coordination: &Arc<Coordination>) {
         let mut later: Vec<(Instant, Pending)> = Vec::new();
         loop {
-            let published = broker.node.published().notified();
+            let published = coordination.node.published().notified();
             let next = later.iter().map(|(at, _)| *at).min();
             let wake = async {
                 match next {
@@ -132,7 +132,8 @@ impl Markers {
                     _ => later.push((pending.again_at(), pending)),
                 }
             }
-            let leaderless = due.into_iter().filter_map(|pending| self.dispatch(broker, pending));
+            let leaderless =
+                due.into_iter().filter_map(|pending| self.dispatch(coordination, pending));
             later.extend(leaderless.map(|pending| (pending.again_at(), pending)));
             let leaderless = later.iter().filter(|(_, pending)| pending.is_leaderless).count();
             self.leaderless.store(leaderless, Ordering::Relaxed);
@@ -140,10 +141,10 @@ impl Markers {
     }
 
     /// Gives markers to the leaders of their partitions; gives back what has none for now.
-    fn dispatch(&self, broker: &Arc<Broker>, pending: Pending) -> Option<Pending> {
+    fn dispatch(&self, coordination: &Arc<Coordination>, pending: Pending) -> Option<Pending> {
         // Whoever coordinates now has it done again.
         pending.source.coordinator_epoch()?;
-        let image = broker.node.image();
+        let image = coordination.node.image();
         let (mut gone, mut leaderless) = (Partitions::default(), Partitions::default());
         let mut by_leader: BTreeMap<i32, Partitions> = BTreeMap::new();
         for (topic, index) in pending.partitions.iter() {
@@ -152,7 +153,7 @@ impl Markers {
             let is_up = |id: i32| image.cluster.broker(id).is_some_and(|it| !it.fenced);
             match partition {
                 None => gone.insert(topic, index),
-                Some(it) if it.leader == broker.node.id() || is_up(it.leader) => {
+                Some(it) if it.leader == coordination.node.id() || is_up(it.leader) => {
                     by_leader.entry(it.leader).or_default().insert(topic, index);
                 }
                 Some(_) => leaderless.insert(topic, index),
@@ -173,7 +174,7 @@ impl Markers {
                 let mut all = self.leaders.lock();
                 Arc::clone(all.entry(leader).or_default())
             };
-            leader_of.add(broker, leader, pending.of(partitions));
+            leader_of.add(coordination, leader, pending.of(partitions));
         }
         (!leaderless.is_empty()).then(|| Pending {
             attempts: pending.attempts.saturating_add(1),
@@ -293,7 +294,7 @@ impl Fate {
 
 /// Tells a transaction which of its partitions have their markers, which were sent in a coordinator epoch, and has the
 /// others sent again.
-fn take(broker: &Broker, pending: Pending, coordinator_epoch: i32, codes: &Codes) {
+fn take(coordination: &Coordination, pending: Pending, coordinator_epoch: i32, codes: &Codes) {
     let (mut written, mut again) = (Partitions::default(), Partitions::default());
     let Producer { id, epoch } = pending.marker.producer;
     for (topic, index) in pending.partitions.iter() {
@@ -315,7 +316,7 @@ fn take(broker: &Broker, pending: Pending, coordinator_epoch: i32, codes: &Codes
     }
     if !again.is_empty() {
         let attempts = pending.attempts.saturating_add(1);
-        broker.coordination.transactions().markers.add(Pending { attempts, ..pending.of(again) });
+        coordination.transactions().markers().add(Pending { attempts, ..pending.of(again) });
     }
     if !written.is_empty() {
         pending.written(written);

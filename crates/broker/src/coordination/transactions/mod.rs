@@ -6,14 +6,16 @@
 //! partition's log ([`thalweg_log::VerificationGuard`]), because a transaction may have ended before they arrive.
 //!
 //! Once the outcome of a transaction is decided its coordinator has `markers` written. Not here: how they are
-//! (`api::write_txn_markers`), and coordinating transactions (`coordinators::transactions`).
+//! (`write_markers`), and coordinating transactions (`coordination::transaction_coordinator`).
 
+pub(crate) mod add_partitions;
 mod coordinator;
 mod late;
 mod markers;
 mod question;
 #[cfg(test)]
 mod tests;
+pub(crate) mod write_markers;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -31,8 +33,8 @@ pub(crate) use late::{CHECK_MS as LATE_CHECK_MS, LateTransactions};
 pub(crate) use markers::Markers;
 pub(crate) use question::{Operation, Question, Verdict};
 
-use crate::api::add_to_txn;
-use crate::broker::Broker;
+use crate::coordination::Coordination;
+use crate::node::Node;
 use crate::replicas::partition::{AppendFailure, Partition, Transactional};
 use coordinator::Coordinator;
 
@@ -43,9 +45,9 @@ const BEGIN_BACKOFF_MAX: Duration = Duration::from_millis(20);
 const BEGIN_TIMEOUT_MIN: Duration = Duration::from_millis(200);
 
 /// The brokers that coordinate transactions of this one's producers.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Transactions {
-    pub(crate) markers: Markers,
+    markers: Arc<Markers>,
     pub(crate) late: LateTransactions,
     coordinators: Mutex<BTreeMap<i32, Arc<Coordinator>>>,
     failures: AtomicU64,
@@ -54,14 +56,33 @@ pub(crate) struct Transactions {
 }
 
 impl Transactions {
+    pub(crate) fn new(markers: Arc<Markers>) -> Transactions {
+        Transactions {
+            markers,
+            late: LateTransactions::default(),
+            coordinators: Mutex::default(),
+            failures: AtomicU64::new(0),
+            verification_times: Mutex::default(),
+        }
+    }
+
+    /// Markers of transactions that this broker coordinates.
+    pub(crate) fn markers(&self) -> &Markers {
+        &self.markers
+    }
+
     /// Asks the transaction's coordinator, in one request with what others ask it at the moment.
     ///
     /// Where nothing can be found out the verdict is NETWORK_EXCEPTION or an error of coordinators, for all partitions.
-    pub(crate) async fn verify(&self, broker: &Arc<Broker>, question: Question) -> Verdict {
+    pub(crate) async fn verify(
+        &self,
+        coordination: &Arc<Coordination>,
+        question: Question,
+    ) -> Verdict {
         let partitions = question.partitions();
         let begun = Instant::now();
-        let verdict = match coordinator_of(broker, &question.transactional_id) {
-            Some(id) => self.ask(broker, id, question).await,
+        let verdict = match coordinator_of(&coordination.node, &question.transactional_id) {
+            Some(id) => self.ask(coordination, id, question).await,
             None => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
         };
         let took_ms = i64::try_from(begun.elapsed().as_millis()).unwrap_or(i64::MAX);
@@ -71,21 +92,21 @@ impl Transactions {
         verdict
     }
 
-    async fn ask(&self, broker: &Arc<Broker>, id: i32, question: Question) -> Verdict {
-        if id == broker.node.id() {
-            return ask_here(broker, question).await;
+    async fn ask(&self, coordination: &Arc<Coordination>, id: i32, question: Question) -> Verdict {
+        if id == coordination.node.id() {
+            return ask_here(coordination, question).await;
         }
         let coordinator = {
             let mut all = self.coordinators.lock();
             Arc::clone(all.entry(id).or_insert_with(|| Arc::new(Coordinator::new(id))))
         };
         let transactional_id = question.transactional_id.clone();
-        let mut answer = coordinator.add(broker, question);
-        let mut stop = broker.node.subscribe_shutdown();
+        let mut answer = coordinator.add(coordination, question);
+        let mut stop = coordination.node.subscribe_shutdown();
         loop {
-            let published = broker.node.published().notified();
+            let published = coordination.node.published().notified();
             // One that hangs, or is cut off, is fenced before a request to it times out.
-            if coordinator_of(broker, &transactional_id) != Some(id) {
+            if coordinator_of(&coordination.node, &transactional_id) != Some(id) {
                 return Verdict::All(ErrorCode::NOT_COORDINATOR);
             }
             tokio::select! {
@@ -104,7 +125,7 @@ impl Transactions {
     /// `None` where its partition knows the transaction.
     pub(crate) async fn begin(
         &self,
-        broker: &Broker,
+        node: &Node,
         partition: &Arc<Partition>,
         batch: Transactional,
         timeout: Duration,
@@ -112,11 +133,11 @@ impl Transactions {
         let until = Instant::now() + timeout.max(BEGIN_TIMEOUT_MIN);
         let mut backoff = BEGIN_BACKOFF;
         loop {
-            let now = broker.node.clock().wall_ms();
+            let now = node.clock().wall_ms();
             if let Some(begun) = partition.try_begin_verification(&batch, now) {
                 return begun;
             }
-            if Instant::now() >= until || broker.node.is_stopping() {
+            if Instant::now() >= until || node.is_stopping() {
                 return Err(AppendFailure::TimedOut);
             }
             tokio::time::sleep(backoff).await;
@@ -136,24 +157,24 @@ impl Transactions {
 }
 
 /// The same of a transaction that this broker coordinates.
-async fn ask_here(broker: &Arc<Broker>, question: Question) -> Verdict {
-    let request = add_to_txn::of_broker(question.to_transaction());
-    let answered = add_to_txn::ask(broker, request).await;
+async fn ask_here(coordination: &Arc<Coordination>, question: Question) -> Verdict {
+    let request = add_partitions::of_broker(question.to_transaction());
+    let answered = add_partitions::ask(coordination, request).await;
     Verdict::of_result(question.operation, answered)
 }
 
 /// The broker that coordinates a transaction, if it is up: this one or another.
-pub(crate) fn coordinator_of(broker: &Broker, transactional_id: &str) -> Option<i32> {
-    let image = broker.node.image();
+pub(crate) fn coordinator_of(node: &Node, transactional_id: &str) -> Option<i32> {
+    let image = node.image();
     let partitions = image.topics.by_name(TRANSACTIONS_TOPIC)?.partitions.len();
     let partition = partition_for(transactional_id, u32::try_from(partitions).ok()?);
     let leader = image.partition_leader(TRANSACTIONS_TOPIC, partition)?;
     let is_up = image.cluster.broker(leader).is_some_and(|it| !it.fenced);
-    (is_up || leader == broker.node.id()).then_some(leader)
+    (is_up || leader == node.id()).then_some(leader)
 }
 
 /// Partitions of the topic of the coordinators; 0 if it is not there.
-pub(crate) fn topic_partitions(broker: &Broker) -> usize {
-    let image = broker.node.image();
+pub(crate) fn topic_partitions(node: &Node) -> usize {
+    let image = node.image();
     image.topics.by_name(TRANSACTIONS_TOPIC).map_or(0, |topic| topic.partitions.len())
 }

@@ -47,14 +47,15 @@ impl World {
         World { node, first, second }
     }
 
-    fn broker(&self) -> &Arc<Broker> {
-        self.node.broker()
+    fn services(&self) -> &Arc<crate::api::services::Services> {
+        self.node.services()
     }
 
     /// A transaction whose coordinator has this id.
     fn name(&self, coordinator: i32, number: usize) -> String {
         let names = (0..).map(|at| format!("transaction-{at}"));
-        let mut its = names.filter(|name| coordinator_of(self.broker(), name) == Some(coordinator));
+        let mut its =
+            names.filter(|name| coordinator_of(&self.services().node, name) == Some(coordinator));
         its.nth(number).unwrap()
     }
 
@@ -67,20 +68,20 @@ impl World {
             operation: Operation::Verify,
             topics: BTreeMap::from([("t".into(), vec![0, 1])]),
         };
-        let broker = Arc::clone(self.broker());
+        let services = Arc::clone(self.services());
         let asked = tokio::spawn(async move {
-            broker.coordination.transactions().verify(&broker, question).await
+            services.coordination.transactions().verify(&services.coordination, question).await
         });
         async { soon("a verdict", asked).await.unwrap() }
     }
 
     fn failures(&self) -> u64 {
-        self.broker().coordination.transactions().failures()
+        self.services().coordination.transactions().failures()
     }
 
     /// How many questions to a coordinator wait for the request in flight.
     fn waiting(&self, coordinator: i32) -> usize {
-        let coordinators = self.broker().coordination.transactions().coordinators.lock();
+        let coordinators = self.services().coordination.transactions().coordinators.lock();
         coordinators.get(&coordinator).map_or(0, |coordinator| coordinator.waiting())
     }
 }
@@ -320,7 +321,7 @@ async fn fetch_is_read_while_produce_requests_hold_all_memory() {
     let mut conversation = world.first.accept().await;
     assert_eq!(asked(&mut conversation).await, [&*name]);
     // All others that hold memory.
-    let budget = world.broker().front.request_budget();
+    let budget = world.services().front.sockets().request_budget();
     let mut all = Charge::new(budget);
     until("the rest of the memory", || {
         let free = budget.limit() - budget.used();
@@ -390,8 +391,8 @@ async fn a_producer_is_answered_whose_coordinator_never_says_anything() {
     }
     assert_eq!(world.failures(), 3);
     assert_eq!(world.waiting(2), 0);
-    let broker = world.broker();
-    until("the requests' memory", || broker.front.request_budget().used() == 0).await;
+    let services = world.services();
+    until("the requests' memory", || services.front.sockets().request_budget().used() == 0).await;
     assert_eq!(world.node.partition("t", 0).log.log_end_offset(), 0);
 
     // A coordinator that is well again is asked over a connection of its own.

@@ -17,7 +17,8 @@ use thalweg_log::{CreateError, Log, LogDir};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
-use crate::broker::Broker;
+use crate::node::internal_topics::InternalTopic;
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 pub(crate) use run::run;
 use throttle::Throttle;
@@ -71,8 +72,8 @@ pub(crate) struct MoveFigures {
 
 impl Moves {
     /// A partition is served here whose move was begun, by this process or one before.
-    pub(crate) fn found(&self, broker: &Broker, topic: Uuid, partition: &Arc<Partition>) {
-        let future = broker.replicas.logs().future(&partition.topic, partition.index);
+    pub(crate) fn found(&self, replicas: &Replicas, topic: Uuid, partition: &Arc<Partition>) {
+        let future = replicas.logs().future(&partition.topic, partition.index);
         let Some(future) = future.filter(|it| it.topic_id() == Some(topic)) else { return };
         let key = (topic, partition.index);
         let mut table = self.moves.lock();
@@ -80,8 +81,8 @@ impl Moves {
         if known.is_some_and(|known| Arc::ptr_eq(&known.future, &future)) {
             return;
         }
-        let told = assigned(broker, key) == Some(future.dir().id());
-        let told_ms = told.then(|| broker.node.clock().monotonic_ms());
+        let told = assigned(replicas, key) == Some(future.dir().id());
+        let told_ms = told.then(|| replicas.node.clock().monotonic_ms());
         let partition = Arc::clone(partition);
         table.by_partition.insert(
             key,
@@ -107,7 +108,7 @@ impl Moves {
     /// Moves to or from directories that are offline come to nothing. To be called before the controller hears of
     /// these: it looks for their partitions by what it was told. Gives the future replicas that are to be given up, on a
     /// thread that may wait: somebody may be at work on them whose disk hangs.
-    pub(crate) fn give_up_offline(&self, broker: &Broker) -> Vec<Arc<Log>> {
+    pub(crate) fn give_up_offline(&self, replicas: &Replicas) -> Vec<Arc<Log>> {
         let mut back = Vec::new();
         let mut gone = Vec::new();
         {
@@ -126,7 +127,7 @@ impl Moves {
             });
         }
         for ((topic, index), dir) in back {
-            broker.control.directories().assign(topic, vec![(index, dir)]);
+            replicas.news.assign(topic, vec![(index, dir)]);
         }
         for future in &gone {
             tracing::error!(topic = %future.topic(), partition = future.partition(),
@@ -148,8 +149,8 @@ impl Moves {
     }
 
     /// Ends a move, before its partition has moved.
-    fn cancel(&self, broker: &Broker, key: Key, future: &Arc<Log>) -> Result<(), ErrorCode> {
-        let removed = broker.replicas.logs().remove_future(future, broker.node.clock().wall_ms());
+    fn cancel(&self, replicas: &Replicas, key: Key, future: &Arc<Log>) -> Result<(), ErrorCode> {
+        let removed = replicas.logs().remove_future(future, replicas.node.clock().wall_ms());
         let told = {
             let mut table = self.moves.lock();
             let is_it = |it: &Move| Arc::ptr_eq(&it.future, future);
@@ -158,21 +159,21 @@ impl Moves {
             ended.filter(|it| it.told_ms.is_some()).map(|it| it.partition)
         };
         if let Some(partition) = told {
-            broker.control.directories().assign(key.0, vec![(key.1, partition.log.dir().id())]);
+            replicas.news.assign(key.0, vec![(key.1, partition.log.dir().id())]);
         }
         removed.map(|_| ()).map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)
     }
 
     /// Tries again what has failed, from the log's beginning. Waits for disks.
-    fn go_on(&self, broker: &Broker, key: Key) -> Result<(), ErrorCode> {
+    fn go_on(&self, replicas: &Replicas, key: Key) -> Result<(), ErrorCode> {
         let failed = {
             let table = self.moves.lock();
             let failed = table.by_partition.get(&key).filter(|it| it.has_failed);
             failed.map(|it| (Arc::clone(&it.partition), Arc::clone(&it.future)))
         };
         if let Some((partition, future)) = failed {
-            let now_ms = broker.node.clock().wall_ms();
-            let resumed = broker.replicas.logs().resume_move(&partition.log, &future, now_ms);
+            let now_ms = replicas.node.clock().wall_ms();
+            let resumed = replicas.logs().resume_move(&partition.log, &future, now_ms);
             resumed.map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
             if let Some(it) = self.moves.lock().by_partition.get_mut(&key) {
                 (it.has_failed, it.is_caught_up) = (false, false);
@@ -184,18 +185,18 @@ impl Moves {
 }
 
 /// Where the metadata says that a partition is on this broker; `None` where it says nothing of directories.
-fn assigned(broker: &Broker, (topic, index): Key) -> Option<Uuid> {
-    let image = broker.node.image();
+fn assigned(replicas: &Replicas, (topic, index): Key) -> Option<Uuid> {
+    let image = replicas.node.image();
     if !image.metadata_version().has_directory_assignment() {
         return None;
     }
-    image.topics.partition(topic, index)?.directory(broker.node.id())
+    image.topics.partition(topic, index)?.directory(replicas.node.id())
 }
 
-impl Broker {
+impl Replicas {
     /// Whether a partition is on its way to where the metadata says that it is.
     pub(crate) fn is_moving_to(&self, topic: &str, index: i32, dir: Option<Uuid>) -> bool {
-        let future = self.replicas.logs().future(topic, index);
+        let future = self.logs.future(topic, index);
         dir.is_some() && future.map(|future| future.dir().id()) == dir
     }
 
@@ -204,23 +205,23 @@ impl Broker {
     /// # Errors
     /// As Kafka's brokers answer.
     pub(crate) fn alter_log_dir(
-        self: &Arc<Self>,
+        &self,
         topic: &str,
         index: i32,
         path: &str,
     ) -> Result<(), ErrorCode> {
-        let _one_at_a_time = self.replicas.moves().altering.lock();
+        let _one_at_a_time = self.moves.altering.lock();
         if !thalweg_log::can_be_future(topic, index) {
             return Err(ErrorCode::INVALID_TOPIC_EXCEPTION);
         }
-        let dir = self.replicas.logs().dirs().iter().find(|dir| absolute(dir.path()) == path);
+        let dir = self.logs.dirs().iter().find(|dir| absolute(dir.path()) == path);
         let dir = dir.ok_or(ErrorCode::LOG_DIR_NOT_FOUND)?;
         dir.check().map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
-        if self.replicas.logs().is_cordoned(dir.id()) {
+        if self.logs.is_cordoned(dir.id()) {
             return Err(ErrorCode::INVALID_REPLICA_ASSIGNMENT);
         }
         let hosted = {
-            let table = self.replicas.topics();
+            let table = self.topics();
             match table.by_name(topic).map(|known| (known.id, known.hosted(index).cloned())) {
                 Some((id, Ok(partition))) => Some((id, partition)),
                 Some((_, Err(ErrorCode::KAFKA_STORAGE_ERROR))) => {
@@ -230,7 +231,7 @@ impl Broker {
             }
         };
         let Some((id, partition)) = hosted else {
-            self.replicas.logs().prefer_dir(topic, index, dir);
+            self.logs.prefer_dir(topic, index, dir);
             let exists = self
                 .node
                 .image()
@@ -244,17 +245,16 @@ impl Broker {
         };
         partition.log.dir().check().map_err(|_| ErrorCode::KAFKA_STORAGE_ERROR)?;
         let key = (id, index);
-        if let Some(future) = self.replicas.logs().future(topic, index)
+        if let Some(future) = self.logs.future(topic, index)
             && !Arc::ptr_eq(future.dir(), dir)
         {
-            self.replicas.moves().cancel(self, key, &future)?;
+            self.moves.cancel(self, key, &future)?;
         }
         // After that: it may just have moved.
         if Arc::ptr_eq(partition.log.dir(), dir) {
             return Ok(());
         }
-        let begun =
-            self.replicas.logs().create_future(&partition.log, dir, self.node.clock().wall_ms());
+        let begun = self.logs.create_future(&partition.log, dir, self.node.clock().wall_ms());
         begun.map_err(|error| {
             tracing::warn!(topic, partition = index, to = path, %error, "the partition does not move");
             match error {
@@ -262,8 +262,49 @@ impl Broker {
                 _ => ErrorCode::KAFKA_STORAGE_ERROR,
             }
         })?;
-        self.replicas.moves().found(self, id, &partition);
-        self.replicas.moves().go_on(self, key)
+        self.moves.found(self, id, &partition);
+        self.moves.go_on(self, key)
+    }
+}
+
+impl Replicas {
+    /// Whether a log directory is offline.
+    pub(crate) fn has_offline_dir(&self) -> bool {
+        self.logs.dirs().iter().any(|dir| dir.check().is_err())
+    }
+
+    /// Ends moves from or to directories that went offline. A partition that has moved off such a directory comes online
+    /// again.
+    pub(crate) fn settle_moves(self: &Arc<Self>) {
+        if !self.has_offline_dir() {
+            return;
+        }
+        for topic in self.topics().iter() {
+            topic.partitions().for_each(|partition| partition.come_online_if_moved());
+        }
+        // Not waited for: the failure is to be reported however long the disk hangs.
+        for future in self.moves.give_up_offline(self) {
+            let (replicas, pool) = (Arc::clone(self), self.disk_changes.of(future.dir()).clone());
+            tokio::spawn(async move {
+                // A later start finds what is left of it.
+                let remove =
+                    move || replicas.logs.remove_future(&future, replicas.node.clock().wall_ms());
+                let _ = pool.run(remove).await;
+            });
+        }
+    }
+
+    /// Gives up the coordinators of partitions in directories that are offline: what cannot be written must not be
+    /// answered for, and groups look for their coordinator again.
+    pub(crate) fn resign_offline(&self) {
+        let table = self.topics();
+        for internal in InternalTopic::ALL {
+            for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
+                if partition.log.dir().check().is_err() {
+                    self.leadership.resigned(internal, partition.index, None);
+                }
+            }
+        }
     }
 }
 

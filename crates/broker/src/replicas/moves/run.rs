@@ -9,7 +9,7 @@ use thalweg_log::{CopyStep, Log, MoveError};
 use super::plan::{Next, Now};
 use super::throttle::step_bytes;
 use super::{Key, Move, Moves, assigned};
-use crate::broker::Broker;
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
 /// What lacked a descriptor or memory is tried again after this.
@@ -43,16 +43,16 @@ enum Done {
 }
 
 /// Moves partitions for as long as it is polled, one of [`super::threads`].
-pub(crate) async fn run(broker: Arc<Broker>) {
+pub(crate) async fn run(replicas: Arc<Replicas>) {
     let mut buffer = Vec::new();
     loop {
-        let mut published = std::pin::pin!(broker.node.published().notified());
-        let mut changed = std::pin::pin!(broker.replicas.moves().changed.notified());
+        let mut published = std::pin::pin!(replicas.node.published().notified());
+        let mut changed = std::pin::pin!(replicas.moves().changed.notified());
         // Before it is looked, so that nothing is missed.
         published.as_mut().enable();
         changed.as_mut().enable();
-        match broker.replicas.moves().take(&broker) {
-            Work::Step(step) => buffer = go(&broker, step, buffer).await,
+        match replicas.moves().take(&replicas) {
+            Work::Step(step) => buffer = go(&replicas, step, buffer).await,
             Work::WaitMs(wait) => {
                 // Memory is for who works.
                 buffer = Vec::new();
@@ -69,9 +69,9 @@ pub(crate) async fn run(broker: Arc<Broker>) {
 
 impl Moves {
     /// The next step: of the partition that comes after the one that had the last.
-    fn take(&self, broker: &Broker) -> Work {
-        let now_ms = broker.node.clock().monotonic_ms();
-        let rate = broker.node.settings().config.alter_log_dirs_bytes_per_second();
+    fn take(&self, replicas: &Replicas) -> Work {
+        let now_ms = replicas.node.clock().monotonic_ms();
+        let rate = replicas.node.settings().config.alter_log_dirs_bytes_per_second();
         let throttled = self.throttle.lock().wait_ms(rate, now_ms);
         let mut wait = u64::MAX;
         let mut table = self.moves.lock();
@@ -92,12 +92,12 @@ impl Moves {
                 wait = wait.min(it.retry_ms - now_ms);
                 continue;
             }
-            let next = it.next(broker, key, now_ms);
+            let next = it.next(replicas, key, now_ms);
             match next {
                 Next::WaitUntil(until) => wait = wait.min(until.saturating_sub(now_ms)),
                 Next::Tell => {
                     it.told_ms = Some(now_ms);
-                    broker.control.directories().assign(key.0, vec![(key.1, it.future.dir().id())]);
+                    replicas.news.assign(key.0, vec![(key.1, it.future.dir().id())]);
                 }
                 Next::Copy | Next::Switch => {
                     if let Some(throttled) = throttled {
@@ -122,47 +122,45 @@ impl Moves {
 }
 
 impl Move {
-    fn next(&self, broker: &Broker, key: Key, now_ms: u64) -> Next {
+    fn next(&self, replicas: &Replicas, key: Key, now_ms: u64) -> Next {
         let (is_caught_up, told_ms) = (self.is_caught_up, self.told_ms);
-        let assigned = assigned(broker, key);
+        let assigned = assigned(replicas, key);
         Now { is_caught_up, to: self.future.dir().id(), assigned, told_ms, now_ms }.next()
     }
 }
 
-async fn go(broker: &Arc<Broker>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
+async fn go(replicas: &Arc<Replicas>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
     let Step { key, partition, future, next, max_bytes } = step;
-    let (logs, moved) = (Arc::clone(broker), Arc::clone(&partition));
+    let (copying, moved) = (Arc::clone(replicas), Arc::clone(&partition));
     let to = Arc::clone(&future);
-    let pool = broker.replicas.disk_moves().of(future.dir());
+    let pool = replicas.disk_moves().of(future.dir());
     let ran = pool.run(move || {
-        let now_ms = logs.node.clock().wall_ms();
+        let now_ms = copying.node.clock().wall_ms();
         let log = &moved.log;
         let done = match next {
-            Next::Switch => logs
-                .replicas
-                .logs()
+            Next::Switch => copying
+                .logs
                 .replace_with_future(log, &to, &mut buffer, max_bytes, now_ms)
                 .map(Done::Moved),
-            _ => logs
-                .replicas
-                .logs()
+            _ => copying
+                .logs
                 .copy_to_future(log, &to, &mut buffer, max_bytes, now_ms)
                 .map(Done::Copied),
         };
         (done, buffer)
     });
     let Ok((done, buffer)) = ran.await else {
-        if !broker.node.is_stopping() {
-            broker.replicas.moves().fail(broker, key, &future, "the step panicked");
+        if !replicas.node.is_stopping() {
+            replicas.moves().fail(replicas, key, &future, "the step panicked");
         }
         return Vec::new();
     };
     match done {
         Ok(Done::Copied(copied)) => {
-            broker.replicas.moves().throttle.lock().moved(copied.bytes);
+            replicas.moves().throttle.lock().moved(copied.bytes);
             let is_nothing = copied.bytes == 0 && !copied.is_caught_up;
-            let now_ms = broker.node.clock().monotonic_ms();
-            broker.replicas.moves().with(key, &future, |it| {
+            let now_ms = replicas.node.clock().monotonic_ms();
+            replicas.moves().with(key, &future, |it| {
                 it.is_caught_up = copied.is_caught_up;
                 if is_nothing {
                     it.retry_ms = now_ms + NOTHING_MS;
@@ -171,31 +169,31 @@ async fn go(broker: &Arc<Broker>, step: Step, mut buffer: Vec<u8>) -> Vec<u8> {
         }
         // What was appended since is too much to go with the switch, or a pass of the cleaner is not at its end.
         Ok(Done::Moved(false)) => {
-            let now_ms = broker.node.clock().monotonic_ms();
-            broker.replicas.moves().with(key, &future, |it| {
+            let now_ms = replicas.node.clock().monotonic_ms();
+            replicas.moves().with(key, &future, |it| {
                 (it.is_caught_up, it.retry_ms) = (false, now_ms + NOTHING_MS);
             });
         }
         Ok(Done::Moved(true)) => {
-            broker.replicas.moves().end(key, &future);
+            replicas.moves().end(key, &future);
             partition.has_moved();
         }
         // It was deleted, given up, or the broker stops.
-        Err(MoveError::Closed) => broker.replicas.moves().end(key, &future),
+        Err(MoveError::Closed) => replicas.moves().end(key, &future),
         Err(error) if error.is_retriable() => {
             tracing::warn!(topic = %partition.topic, partition = partition.index, %error,
                 "a move waits");
-            let retry_ms = broker.node.clock().monotonic_ms() + RETRY_MS;
-            broker.replicas.moves().with(key, &future, |it| it.retry_ms = retry_ms);
+            let retry_ms = replicas.node.clock().monotonic_ms() + RETRY_MS;
+            replicas.moves().with(key, &future, |it| it.retry_ms = retry_ms);
         }
         Err(error) => {
             let is_offline = |log: &Log| log.dir().check().is_err();
             if is_offline(&future) || is_offline(&partition.log) {
                 // Whoever reports the directory gives the move up.
-                broker.replicas.moves().with(key, &future, |it| it.has_failed = true);
-                broker.control.directories().wake();
+                replicas.moves().with(key, &future, |it| it.has_failed = true);
+                replicas.news.wake();
             } else {
-                broker.replicas.moves().fail(broker, key, &future, &error.to_string());
+                replicas.moves().fail(replicas, key, &future, &error.to_string());
             }
         }
     }
@@ -224,11 +222,11 @@ impl Moves {
     }
 
     /// A move is not gone on with: the partition stays where it is.
-    fn fail(&self, broker: &Broker, key: Key, future: &Arc<Log>, reason: &str) {
+    fn fail(&self, replicas: &Replicas, key: Key, future: &Arc<Log>, reason: &str) {
         let mut told = None;
         self.with(key, future, |it| {
             it.has_failed = true;
-            broker.replicas.logs().suspend_move(&it.partition.log);
+            replicas.logs().suspend_move(&it.partition.log);
             if it.told_ms.take().is_some() {
                 told = Some(it.partition.log.dir().id());
             }
@@ -236,7 +234,7 @@ impl Moves {
                 to = %future.dir().path().display(), "the partition does not move");
         });
         if let Some(dir) = told {
-            broker.control.directories().assign(key.0, vec![(key.1, dir)]);
+            replicas.news.assign(key.0, vec![(key.1, dir)]);
         }
     }
 }

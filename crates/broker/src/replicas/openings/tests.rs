@@ -111,7 +111,7 @@ async fn decisions_wait_for_no_logs_of_other_topics() {
     assert_eq!(altered.responses[0].error_code, ErrorCode::NONE);
     assert!(!creating.is_finished(), "the answer does not wait for the partitions");
     {
-        let topics = node.broker().replicas.topics();
+        let topics = node.services().replicas.topics();
         let topic = topics.by_name("many").unwrap();
         let hosted = |index| topic.hosted(index).map(|it| it.leader().is_local);
         assert_eq!(hosted(0), Ok(true));
@@ -138,15 +138,15 @@ async fn a_topic_deleted_while_it_is_made_leaves_nothing() {
         (client, code)
     });
     // The deletion is decided, and waits for the directory that is being made.
-    until("the deletion", || node.broker().replicas.openings().waiting.lock().is_empty()).await;
+    until("the deletion", || node.services().replicas.openings().waiting.lock().is_empty()).await;
     gate.open();
     let (mut client, code) = soon("the deletion", deleting).await.unwrap();
     assert_eq!(code, ErrorCode::NONE);
     assert_eq!(soon("the topic", creating).await.unwrap(), ErrorCode::NONE);
-    assert_eq!(node.broker().replicas.logs().all().len(), 0);
+    assert_eq!(node.services().replicas.logs().all().len(), 0);
     // A topic of the same name is another one.
     assert_eq!(created(&mut client, "many", PARTITIONS).await, ErrorCode::NONE);
-    let id = node.broker().replicas.topics().by_name("many").unwrap().id;
+    let id = node.services().replicas.topics().by_name("many").unwrap().id;
     for index in 0..PARTITIONS {
         assert_eq!(node.partition("many", index).log.topic_id(), Some(id), "{index}");
     }
@@ -157,10 +157,10 @@ async fn a_stop_ends_the_opening_of_logs() {
     let (node, gate, creating) = held_up().await;
     gate.open();
     let node = Arc::into_inner(node).unwrap();
-    let broker = Arc::clone(node.broker());
+    let services = Arc::clone(node.services());
     node.shut_down().await;
-    let made = broker.replicas.logs().all().len();
-    assert!(!broker.open_waiting(), "nothing is opened any more");
-    assert_eq!(broker.replicas.logs().all().len(), made);
+    let made = services.replicas.logs().all().len();
+    assert!(!services.replicas.open_waiting(), "nothing is opened any more");
+    assert_eq!(services.replicas.logs().all().len(), made);
     creating.abort();
 }

@@ -15,7 +15,7 @@ use thalweg_wire::messages::fetch_response::PartitionData;
 
 use super::fetcher::{Fetcher, Followed, Key, LogEpochs, Session, Wanted};
 use super::waiting::{self, Change, What};
-use crate::broker::Broker;
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
 /// A leader whose metadata is behind this broker's is asked again soon, so often.
@@ -35,28 +35,28 @@ pub(super) struct Found {
 /// What is to be asked of the leader's log, in which epoch.
 pub(super) type ToFind = (Key, i32, Wanted);
 
-pub(super) fn retry_at(broker: &Broker) -> u64 {
+pub(super) fn retry_at(replicas: &Replicas) -> u64 {
     let pause =
-        u64::try_from(broker.node.settings().config.replica_fetch_backoff_ms()).unwrap_or(1_000);
-    broker.node.clock().monotonic_ms().saturating_add(pause)
+        u64::try_from(replicas.node.settings().config.replica_fetch_backoff_ms()).unwrap_or(1_000);
+    replicas.node.clock().monotonic_ms().saturating_add(pause)
 }
 
 /// Nobody answered.
-pub(super) fn failed(broker: &Broker, fetcher: &Fetcher, session: &Session) {
+pub(super) fn failed(replicas: &Replicas, fetcher: &Fetcher, session: &Session) {
     for (key, fetch) in session.all_asked() {
-        retry(broker, fetcher, *key, fetch.leader_epoch);
+        retry(replicas, fetcher, *key, fetch.leader_epoch);
     }
 }
 
 /// A partition is fetched again after a pause, from where its log ends then. What the leader said is not known here:
 /// also a high watermark that it would not say again in this session.
-pub(super) fn give_up(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
+pub(super) fn give_up(replicas: &Replicas, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
     fetcher.forget_session();
-    retry(broker, fetcher, key, leader_epoch);
+    retry(replicas, fetcher, key, leader_epoch);
 }
 
-fn retry(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
-    let retry_at = retry_at(broker);
+fn retry(replicas: &Replicas, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
+    let retry_at = retry_at(replicas);
     fetcher.with(key, leader_epoch, |it| {
         it.moved();
         it.follower.failed(retry_at);
@@ -64,11 +64,11 @@ fn retry(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
 }
 
 /// What a partition's leader sent met a bug: that stops neither the broker nor what else is fetched.
-pub(super) fn panicked(broker: &Broker, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
-    broker.node.metrics().panics.add(1);
+pub(super) fn panicked(replicas: &Replicas, fetcher: &Fetcher, key: Key, leader_epoch: i32) {
+    replicas.node.metrics().panics.add(1);
     tracing::error!(topic_id = %key.0, partition = key.1,
         "what was fetched panicked; the partition is fetched again");
-    give_up(broker, fetcher, key, leader_epoch);
+    give_up(replicas, fetcher, key, leader_epoch);
 }
 
 /// Where the leader's log is.
@@ -120,7 +120,7 @@ impl Batches {
 /// Carries out an answer; gives what is to be found out about the leader's logs. Breaks off where somebody else fetches
 /// meanwhile, who fetches the rest again.
 pub(super) async fn take(
-    broker: &Arc<Broker>,
+    replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
     generation: u64,
     session: &Session,
@@ -134,10 +134,10 @@ pub(super) async fn take(
             let Some(fetch) = session.asked(&key) else { continue };
             bytes += partition.records.as_ref().map_or(0, Bytes::len);
             let taken =
-                AssertUnwindSafe(|| take_one(broker, fetcher, generation, key, fetch, partition));
+                AssertUnwindSafe(|| take_one(replicas, fetcher, generation, key, fetch, partition));
             match catch_unwind(taken) {
                 Ok(wanted) => to_find.extend(wanted),
-                Err(_) => panicked(broker, fetcher, key, fetch.leader_epoch),
+                Err(_) => panicked(replicas, fetcher, key, fetch.leader_epoch),
             }
             if !fetcher.is_current(generation) {
                 fetcher.fetch_again();
@@ -153,7 +153,7 @@ pub(super) async fn take(
 }
 
 fn take_one(
-    broker: &Arc<Broker>,
+    replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
     generation: u64,
     key: Key,
@@ -173,13 +173,14 @@ fn take_one(
             | ErrorCode::UNKNOWN_TOPIC_ID
             | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
     );
-    let mut retry_at = retry_at(broker);
+    let mut retry_at = retry_at(replicas);
     let is_error = told.error.is_err();
     let followed = fetcher.with(key, fetch.leader_epoch, |it| {
         it.metadata_behind = if is_behind { it.metadata_behind.saturating_add(1) } else { 0 };
         let is_retried_soon = is_behind && it.metadata_behind <= METADATA_BEHIND_RETRIES;
         if is_retried_soon {
-            retry_at = broker.node.clock().monotonic_ms().saturating_add(METADATA_BEHIND_PAUSE_MS);
+            retry_at =
+                replicas.node.clock().monotonic_ms().saturating_add(METADATA_BEHIND_PAUSE_MS);
         }
         let log = LogEpochs(&it.partition);
         (it.partition.clone(), it.follower.answered(fetch, &told, &log, retry_at), is_retried_soon)
@@ -199,7 +200,7 @@ fn take_one(
         if !is_error {
             fetcher.forget_session();
         }
-        return take_step(broker, fetcher, key, leader_epoch, partition, step);
+        return take_step(replicas, fetcher, key, leader_epoch, partition, step);
     }
     let offsets =
         LeaderOffsets { high_watermark: answer.high_watermark, log_start: answer.log_start_offset };
@@ -207,53 +208,57 @@ fn take_one(
     let batches = match Batches::of(records, fetch.offset) {
         Ok(batches) => batches,
         Err(reason) => {
-            not_appended(broker, fetcher, key, leader_epoch, &partition, &reason);
+            not_appended(replicas, fetcher, key, leader_epoch, &partition, &reason);
             return None;
         }
     };
     let appended = fetcher.append(generation, key, leader_epoch, &partition, || {
-        append_now(broker, leader_epoch, &partition, &batches)
+        append_now(replicas, leader_epoch, &partition, &batches)
     });
     match appended {
         Ok(Some(Ok(()))) => {
             follow_high_watermark(fetcher, key, leader_epoch, &partition, offsets);
             if let Some(start) = log_start_to_follow(&partition, offsets) {
                 let what = What::DeleteBelow(start);
-                waiting::leave(broker, fetcher, Change { key, leader_epoch, partition, what });
+                waiting::leave(replicas, fetcher, Change { key, leader_epoch, partition, what });
             }
         }
         Ok(Some(Err(reason))) => {
-            not_appended(broker, fetcher, key, leader_epoch, &partition, &reason);
+            not_appended(replicas, fetcher, key, leader_epoch, &partition, &reason);
         }
-        Err(_) => panicked(broker, fetcher, key, leader_epoch),
+        Err(_) => panicked(replicas, fetcher, key, leader_epoch),
         Ok(None) => {
             let what = What::Append(batches.detached(), offsets);
-            waiting::leave(broker, fetcher, Change { key, leader_epoch, partition, what });
+            waiting::leave(replicas, fetcher, Change { key, leader_epoch, partition, what });
         }
     }
     None
 }
 
 /// Takes what the leader says of where its log begins or ends; gives what else is to be known.
-pub(super) fn found(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, found: Found) -> Option<ToFind> {
+pub(super) fn found(
+    replicas: &Arc<Replicas>,
+    fetcher: &Arc<Fetcher>,
+    found: Found,
+) -> Option<ToFind> {
     let Found { key, leader_epoch, found } = found;
     let taken = AssertUnwindSafe(|| {
-        let retry_at = retry_at(broker);
+        let retry_at = retry_at(replicas);
         let (partition, step) = fetcher.with(key, leader_epoch, |it| {
             let log = LogEpochs(&it.partition);
             (it.partition.clone(), it.follower.found(leader_epoch, found, &log, retry_at))
         })?;
-        take_step(broker, fetcher, key, leader_epoch, partition, step)
+        take_step(replicas, fetcher, key, leader_epoch, partition, step)
     });
     catch_unwind(taken).unwrap_or_else(|_| {
-        panicked(broker, fetcher, key, leader_epoch);
+        panicked(replicas, fetcher, key, leader_epoch);
         None
     })
 }
 
 /// Takes a step that is no append, or leaves it to a thread that may wait.
 fn take_step(
-    broker: &Arc<Broker>,
+    replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
     key: Key,
     leader_epoch: i32,
@@ -267,18 +272,18 @@ fn take_step(
         Step::Truncate(to) => What::Truncate(to),
         Step::StartAt(offset) => What::StartAt(offset),
     };
-    waiting::leave(broker, fetcher, Change { key, leader_epoch, partition, what });
+    waiting::leave(replicas, fetcher, Change { key, leader_epoch, partition, what });
     None
 }
 
 /// Carries out what may wait for a disk.
-pub(super) fn carry_out(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change) {
+pub(super) fn carry_out(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, change: Change) {
     let Change { key, leader_epoch, partition, what } = change;
-    let now_ms = broker.node.clock().wall_ms();
+    let now_ms = replicas.node.clock().wall_ms();
     let log = &partition.log;
     let done = match what {
         What::Append(batches, offsets) => {
-            match append(broker, leader_epoch, &partition, &batches) {
+            match append(replicas, leader_epoch, &partition, &batches) {
                 Ok(()) => {
                     follow_high_watermark(fetcher, key, leader_epoch, &partition, offsets);
                     if let Some(start) = log_start_to_follow(&partition, offsets) {
@@ -286,7 +291,7 @@ pub(super) fn carry_out(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Ch
                     }
                 }
                 Err(reason) => {
-                    not_appended(broker, fetcher, key, leader_epoch, &partition, &reason)
+                    not_appended(replicas, fetcher, key, leader_epoch, &partition, &reason)
                 }
             }
             return;
@@ -304,12 +309,12 @@ pub(super) fn carry_out(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Ch
                 tracing::info!(topic = %partition.topic, partition = partition.index, to,
                     log_end_offset = log.log_end_offset(), "cut off where the leader has something else");
             }
-            broker.replicas.logs().truncate_follower(log, to, leader_epoch, now_ms)
+            replicas.logs().truncate_follower(log, to, leader_epoch, now_ms)
         }
         What::StartAt(offset) => {
             tracing::info!(topic = %partition.topic, partition = partition.index, offset,
                 "begun anew where the leader's log begins");
-            broker.replicas.logs().begin_follower_at(log, offset, leader_epoch, now_ms)
+            replicas.logs().begin_follower_at(log, offset, leader_epoch, now_ms)
         }
     };
     match done {
@@ -319,14 +324,14 @@ pub(super) fn carry_out(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Ch
         Err(error) => {
             tracing::error!(topic = %partition.topic, partition = partition.index, %error,
                 "a follower's log could not be changed");
-            give_up(broker, fetcher, key, leader_epoch);
+            give_up(replicas, fetcher, key, leader_epoch);
         }
     }
 }
 
 /// Appends the leader's batches as they are, without waiting; `None` where that is not possible, and nothing is done.
 fn append_now(
-    broker: &Broker,
+    replicas: &Replicas,
     leader_epoch: i32,
     partition: &Partition,
     batches: &Batches,
@@ -335,21 +340,21 @@ fn append_now(
     if base_offset < batches.offset {
         return None;
     }
-    let now_ms = broker.node.clock().wall_ms();
+    let now_ms = replicas.node.clock().wall_ms();
     let context = AppendContext::replication(leader_epoch, batches.offset, now_ms);
     let appended = partition.log.try_append_with_offsets(&batches.bytes, &context)?;
-    Some(counted(broker, partition, batches, appended))
+    Some(counted(replicas, partition, batches, appended))
 }
 
 /// The same where a disk may be waited for.
 fn append(
-    broker: &Broker,
+    replicas: &Replicas,
     leader_epoch: i32,
     partition: &Partition,
     batches: &Batches,
 ) -> Result<(), String> {
     let Some((base_offset, next_offset)) = batches.first else { return Ok(()) };
-    let now_ms = broker.node.clock().wall_ms();
+    let now_ms = replicas.node.clock().wall_ms();
     let log = &partition.log;
     let mut expected_end = batches.offset;
     if base_offset < batches.offset {
@@ -359,26 +364,25 @@ fn append(
         if !is_empty || next_offset <= batches.offset {
             return Err(format!("a batch begins at {base_offset}, before {}", batches.offset));
         }
-        let begun =
-            broker.replicas.logs().begin_follower_at(log, base_offset, leader_epoch, now_ms);
+        let begun = replicas.logs().begin_follower_at(log, base_offset, leader_epoch, now_ms);
         begun.map_err(|error| error.to_string())?;
         expected_end = base_offset;
     }
     let context = AppendContext::replication(leader_epoch, expected_end, now_ms);
-    counted(broker, partition, batches, log.append_with_offsets(&batches.bytes, &context))
+    counted(replicas, partition, batches, log.append_with_offsets(&batches.bytes, &context))
 }
 
 fn counted(
-    broker: &Broker,
+    replicas: &Replicas,
     partition: &Partition,
     batches: &Batches,
     appended: Result<AppendInfo, AppendError>,
 ) -> Result<(), String> {
     appended.map_err(|error| error.to_string())?;
-    broker.node.metrics().replication_bytes_in.add(batches.len() as u64);
+    replicas.node.metrics().replication_bytes_in.add(batches.len() as u64);
     if partition.is_follower_throttled() {
-        let now_ms = broker.node.clock().monotonic_ms();
-        broker.replicas.shared().throttles.follower.record(batches.len() as u64, now_ms);
+        let now_ms = replicas.node.clock().monotonic_ms();
+        replicas.shared().throttles.follower.record(batches.len() as u64, now_ms);
     }
     Ok(())
 }
@@ -414,7 +418,7 @@ fn delete_below(partition: &Partition, start: i64) {
 
 /// What was fetched is not in the log, or a part of it.
 fn not_appended(
-    broker: &Broker,
+    replicas: &Replicas,
     fetcher: &Fetcher,
     key: Key,
     leader_epoch: i32,
@@ -423,5 +427,5 @@ fn not_appended(
 ) {
     tracing::warn!(topic = %partition.topic, partition = partition.index, reason,
         "what was fetched is not appended; it is fetched again");
-    give_up(broker, fetcher, key, leader_epoch);
+    give_up(replicas, fetcher, key, leader_epoch);
 }

@@ -23,9 +23,9 @@ use tokio::sync::Notify;
 use super::answer::{self, Found};
 use super::throttle::Throttle;
 use super::waiting::Waiting;
-use crate::broker::Broker;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::net::peer::{self, Connection};
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
 /// Timestamps that ask for a log's end and beginning.
@@ -371,27 +371,27 @@ impl Fetcher {
 }
 
 /// Fetches until somebody else does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
-pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) {
+pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u64) {
     let client_id: Arc<str> =
-        format!("broker-{}-fetcher-{}", broker.node.id(), fetcher.number).into();
+        format!("broker-{}-fetcher-{}", replicas.node.id(), fetcher.number).into();
     let mut connection: Connection = None;
     let mut session = Session::default();
     // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
     let mut was_given_up = false;
-    fetcher.look_again(answer::retry_at(&broker));
+    fetcher.look_again(answer::retry_at(&replicas));
     loop {
         // First, so that nothing that comes from here on waits for the answer of a fetch without it.
         let additions = fetcher.additions.load(Ordering::Acquire);
-        if broker.replicas.fetchers().hand_over(&broker, &fetcher) {
+        if replicas.fetchers().hand_over(&replicas, &fetcher) {
             return;
         }
         if fetcher.has_missed.swap(false, Ordering::AcqRel) {
             session.lost();
         }
-        let now = broker.node.clock().monotonic_ms();
+        let now = replicas.node.clock().monotonic_ms();
         let Due { mut changes, is_empty, is_waiting, wakes_at } =
-            fetcher.due(&mut session, &broker.replicas.shared().throttles.follower, now);
+            fetcher.due(&mut session, &replicas.shared().throttles.follower, now);
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
             if !is_waiting && wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
@@ -415,7 +415,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: 
                 Some(wakes_in.map_or(UNINTERRUPTED_WAIT_MS, |ms| ms.min(UNINTERRUPTED_WAIT_MS)));
         }
         was_given_up = false;
-        let request = request(&broker, session.id_and_epoch(), changes, wakes_in);
+        let request = request(&replicas, session.id_and_epoch(), changes, wakes_in);
         // The leader holds a fetch for as long as there is nothing: what comes meanwhile is not left to wait for that.
         // Every second one is let be, or a leader that is slow to answer would never be heard.
         let followed = &fetcher;
@@ -425,7 +425,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: 
             }
             followed.added_since(additions).await;
         };
-        let answer = match connect(&broker, fetcher.leader, &client_id, &mut connection).await {
+        let answer = match connect(&replicas, fetcher.leader, &client_id, &mut connection).await {
             Ok(connection) => connection.call_unless(&request, interrupt).await,
             Err(error) => Err(error),
         };
@@ -442,7 +442,7 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: 
                 }
                 session.answered(response.session_id);
                 let taken =
-                    take(&broker, &fetcher, generation, &session, response, &mut connection);
+                    take(&replicas, &fetcher, generation, &session, response, &mut connection);
                 if taken.await.is_break() {
                     return;
                 }
@@ -455,13 +455,13 @@ pub(super) async fn run(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: 
             }
             Ok(response) => {
                 fetcher.say(&response.error_code);
-                answer::failed(&broker, &fetcher, &session);
+                answer::failed(&replicas, &fetcher, &session);
                 session.refused();
             }
             Err(error) => {
                 fetcher.say(&error);
                 connection = None;
-                answer::failed(&broker, &fetcher, &session);
+                answer::failed(&replicas, &fetcher, &session);
                 session.lost();
             }
         }
@@ -480,12 +480,12 @@ fn is_of_session(error: ErrorCode) -> bool {
 
 /// The connection to the leader.
 async fn connect<'a>(
-    broker: &Broker,
+    replicas: &Replicas,
     leader: i32,
     client_id: &Arc<str>,
     held: &'a mut Connection,
 ) -> Result<&'a mut Outgoing, OutgoingError> {
-    let settings = broker.node.settings();
+    let settings = replicas.node.settings();
     let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
     let timeout = Duration::from_millis(timeout.max(1));
     // One batch at least is sent, however large.
@@ -493,13 +493,13 @@ async fn connect<'a>(
     let answer_max = ANSWER_MAX.max(usize::try_from(asked).unwrap_or(0).saturating_mul(2));
     drop(settings);
     let timeouts = Timeouts { connect: timeout, request: timeout, answer_max };
-    peer::connect(broker, leader, client_id, timeouts, held).await
+    peer::connect(&replicas.node, leader, client_id, timeouts, held).await
 }
 
 /// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Breaks off where somebody else
 /// fetches meanwhile.
 async fn take(
-    broker: &Arc<Broker>,
+    replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
     generation: u64,
     session: &Session,
@@ -507,21 +507,23 @@ async fn take(
     connection: &mut Connection,
 ) -> ControlFlow<()> {
     let mut to_find = Vec::new();
-    answer::take(broker, fetcher, generation, session, response, &mut to_find).await?;
+    answer::take(replicas, fetcher, generation, session, response, &mut to_find).await?;
     // Few: who is out of range begins anew.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
         let found = match connection {
-            Some((_, connection)) => offset(broker, connection, key, leader_epoch, timestamp).await,
+            Some((_, connection)) => {
+                offset(replicas, connection, key, leader_epoch, timestamp).await
+            }
             None => Err(ErrorCode::NETWORK_EXCEPTION),
         };
         let found = found.map(|offset| match wanted {
             Wanted::Latest => LeaderOffset::Latest(offset),
             Wanted::Earliest => LeaderOffset::Earliest(offset),
         });
-        to_find.extend(answer::found(broker, fetcher, Found { key, leader_epoch, found }));
+        to_find.extend(answer::found(replicas, fetcher, Found { key, leader_epoch, found }));
     }
-    fetcher.settle(broker.replicas.fetchers().wait_for_disks()).await;
+    fetcher.settle(replicas.fetchers().wait_for_disks()).await;
     ControlFlow::Continue(())
 }
 
@@ -534,13 +536,13 @@ pub(super) enum Wanted {
 
 /// Where the leader's log ends or begins.
 async fn offset(
-    broker: &Broker,
+    replicas: &Replicas,
     connection: &mut Outgoing,
     (topic_id, index): Key,
     leader_epoch: i32,
     timestamp: i64,
 ) -> Result<i64, ErrorCode> {
-    let name = broker.node.image().topics.by_id(topic_id).map(|topic| topic.name.to_string());
+    let name = replicas.node.image().topics.by_id(topic_id).map(|topic| topic.name.to_string());
     let partition = ListOffsetsPartition {
         partition_index: index,
         current_leader_epoch: leader_epoch,
@@ -548,7 +550,7 @@ async fn offset(
         ..ListOffsetsPartition::default()
     };
     let request = ListOffsetsRequest {
-        replica_id: broker.node.id(),
+        replica_id: replicas.node.id(),
         topics: vec![ListOffsetsTopic {
             name: name.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?,
             partitions: vec![partition],
@@ -569,12 +571,12 @@ async fn offset(
 /// What is asked for. Something else is to be asked for in `wait_max_ms`, if at all. Topics are named by id alone: whoever
 /// follows the metadata of KRaft's controllers speaks a version that has ids.
 fn request(
-    broker: &Broker,
+    replicas: &Replicas,
     (session_id, session_epoch): (i32, i32),
     changes: Changes<Key>,
     wait_max_ms: Option<u64>,
 ) -> FetchRequest {
-    let settings = broker.node.settings();
+    let settings = replicas.node.settings();
     let config = &settings.config;
     let wait_max_ms = wait_max_ms.map_or(i32::MAX, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
     let mut topics: Vec<FetchTopic> = Vec::new();
@@ -610,8 +612,8 @@ fn request(
     }
     FetchRequest {
         replica_state: ReplicaState {
-            replica_id: broker.node.id(),
-            replica_epoch: broker.control.epoch(),
+            replica_id: replicas.node.id(),
+            replica_epoch: replicas.node.broker_epoch(),
             ..ReplicaState::default()
         },
         max_wait_ms: config.replica_fetch_wait_max_ms().min(wait_max_ms),

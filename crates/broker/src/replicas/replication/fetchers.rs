@@ -11,8 +11,8 @@ use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
 use super::fetcher::{Fetcher, Followed, Key, run};
-use crate::broker::Broker;
 use crate::node::catch_panic::CatchPanic;
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
 /// A new segment is made sooner than that.
@@ -65,9 +65,9 @@ impl Fetchers {
 
     /// Begins to fetch what was added: all of an update at once, or the first partition's fetch would be given up for the
     /// second one.
-    pub(crate) fn begin(&self, broker: &Arc<Broker>) {
+    pub(crate) fn begin(&self, replicas: &Arc<Replicas>) {
         for fetcher in self.by_id.lock().values() {
-            begin(broker, fetcher);
+            begin(replicas, fetcher);
         }
     }
 
@@ -82,7 +82,7 @@ impl Fetchers {
 
     /// Hands over what other fetchers are to fetch, but for what waits for a disk; says whether the fetcher has ended,
     /// because nothing is left for it.
-    pub(super) fn hand_over(&self, broker: &Arc<Broker>, fetcher: &Fetcher) -> bool {
+    pub(super) fn hand_over(&self, replicas: &Arc<Replicas>, fetcher: &Fetcher) -> bool {
         if fetcher.is_sized_for(self.per_leader.load(Ordering::Acquire)) {
             return false;
         }
@@ -100,7 +100,7 @@ impl Fetchers {
         for (number, all) in handed {
             let other = get(&mut by_id, (leader, number));
             other.put(all);
-            begin(broker, other);
+            begin(replicas, other);
         }
         if !is_all {
             return false;
@@ -151,9 +151,9 @@ fn get(by_id: &mut BTreeMap<FetcherId, Arc<Fetcher>>, id: FetcherId) -> &Arc<Fet
 }
 
 /// Has what was added to a fetcher fetched.
-fn begin(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>) {
+fn begin(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>) {
     if fetcher.begin() {
-        broker.node.spawn_until_stopped(supervise(Arc::clone(broker), Arc::clone(fetcher), 0));
+        replicas.node.spawn_until_stopped(supervise(Arc::clone(replicas), Arc::clone(fetcher), 0));
     }
 }
 
@@ -174,34 +174,34 @@ const RESTART_PAUSE: Duration = Duration::from_secs(1);
 
 /// Fetches for as long as it is polled. What panics here goes by what the leader sends: that stops neither the broker
 /// nor what is fetched from others.
-async fn supervise(broker: Arc<Broker>, fetcher: Arc<Fetcher>, generation: u64) {
+async fn supervise(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u64) {
     loop {
-        let fetching = run(Arc::clone(&broker), Arc::clone(&fetcher), generation);
+        let fetching = run(Arc::clone(&replicas), Arc::clone(&fetcher), generation);
         if CatchPanic(fetching).await.is_ok() {
             // Somebody else fetches, or nothing is left to be fetched.
             return;
         }
-        broker.node.metrics().panics.add(1);
+        replicas.node.metrics().panics.add(1);
         fetcher.say(&"the fetcher panicked; it is started again");
         tokio::time::sleep(RESTART_PAUSE).await;
     }
 }
 
 /// Starts another loop for each fetcher whose loop is stuck in a write to a log, for as long as it is polled.
-pub(crate) async fn take_over_stuck(broker: Arc<Broker>) {
+pub(crate) async fn take_over_stuck(replicas: Arc<Replicas>) {
     let stalled = Arc::new(Notify::new());
     let heard = Arc::clone(&stalled);
-    if !broker.replicas.logs().stalls().on_stalled_write(move || heard.notify_one()) {
+    if !replicas.logs().stalls().on_stalled_write(move || heard.notify_one()) {
         tracing::error!(
             "somebody else listens to the disks: what is stuck in one is not taken over"
         );
     }
     loop {
         stalled.notified().await;
-        for fetcher in broker.replicas.fetchers().by_id.lock().values() {
+        for fetcher in replicas.fetchers().by_id.lock().values() {
             if let Some(generation) = fetcher.take_over() {
-                let next = supervise(Arc::clone(&broker), Arc::clone(fetcher), generation);
-                broker.node.spawn_until_stopped(next);
+                let next = supervise(Arc::clone(&replicas), Arc::clone(fetcher), generation);
+                replicas.node.spawn_until_stopped(next);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Changes of in-sync replicas that leaders ask the controller for (AlterPartition).
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,8 +12,8 @@ use thalweg_wire::messages::{AlterPartitionRequest, AlterPartitionResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
-use crate::broker::Broker;
 use crate::node::metrics::Counter;
+use crate::replicas::Replicas;
 
 /// Partitions in one request.
 const PARTITIONS_MAX: usize = 1_000;
@@ -86,17 +87,21 @@ impl IsrChanges {
     }
 }
 
-/// Asks for what is wanted, for as long as it is polled.
-pub(crate) async fn run(broker: Arc<Broker>) {
+/// Asks for changes for as long as it is polled. `ask` sends a request to the controller in this node's name.
+pub(crate) async fn run<A, E>(replicas: Arc<Replicas>, ask: impl Fn(AlterPartitionRequest) -> A)
+where
+    A: Future<Output = Result<AlterPartitionResponse, E>>,
+    E: Display,
+{
+    let isr_changes = &replicas.shared.isr_changes;
     let mut pause = RETRY;
     loop {
-        let changes = broker.replicas.shared().isr_changes.take();
+        let changes = isr_changes.take();
         if changes.is_empty() {
-            broker.replicas.shared().isr_changes.added.notified().await;
+            isr_changes.added.notified().await;
             continue;
         }
-        let request = request(broker.node.id(), broker.control.epoch(), &changes);
-        let answer = broker.control.controller().send(&broker, request).await;
+        let answer = ask(request(replicas.node.id(), replicas.node.broker_epoch(), &changes)).await;
         let mut answers = match answer {
             Ok(answer) if answer.error_code.is_ok() => by_partition(answer),
             unanswered => {
@@ -108,7 +113,7 @@ pub(crate) async fn run(broker: Arc<Broker>) {
                     partitions = changes.len(),
                     "the controller does not answer what is asked of ISRs; it is asked again"
                 );
-                tell(&broker, &changes, |_| Err(code));
+                tell(&replicas, &changes, |_| Err(code));
                 tokio::time::sleep(pause).await;
                 pause = (pause * 2).min(PAUSE_MAX);
                 continue;
@@ -116,13 +121,12 @@ pub(crate) async fn run(broker: Arc<Broker>) {
         };
         pause = RETRY;
         let mut is_refused = false;
-        tell(&broker, &changes, |key| {
+        tell(&replicas, &changes, |key| {
             let sent = &changes[key];
             let answer = answers.remove(key).unwrap_or(Err(ErrorCode::UNKNOWN_SERVER_ERROR));
-            broker.replicas.shared().isr_changes.count(&sent.change, &answer);
+            isr_changes.count(&sent.change, &answer);
             if let Err(code) = answer {
-                let topic =
-                    broker.replicas.topics().by_id(key.0).map(|topic| Arc::clone(&topic.name));
+                let topic = replicas.topics().by_id(key.0).map(|topic| Arc::clone(&topic.name));
                 tracing::info!(topic = topic.as_deref(), topic_id = %key.0, partition = key.1,
                     %code, isr = ?sent.isr,
                     "the controller refuses an ISR");
@@ -138,11 +142,11 @@ pub(crate) async fn run(broker: Arc<Broker>) {
 
 /// Tells each partition what the controller says.
 fn tell(
-    broker: &Broker,
+    replicas: &Replicas,
     changes: &Changes,
     mut answer: impl FnMut(&(Uuid, i32)) -> Result<Altered, ErrorCode>,
 ) {
-    let table = broker.replicas.topics();
+    let table = replicas.topics();
     for (key, sent) in changes {
         let answer = answer(key);
         if let Some(partition) = table.by_id(key.0).and_then(|topic| topic.partition(key.1)) {

@@ -48,7 +48,7 @@ impl World {
         let leader = Arc::new(Peer::new(LEADER).await);
         let node = Node::start(&[config]).await;
         // However busy the machine is: what is done with a log is done before the next fetch.
-        node.broker().replicas.fetchers().set_wait_for_disks_ms(HOUR_MS);
+        node.services().replicas.fetchers().set_wait_for_disks_ms(HOUR_MS);
         let mut records = vec![leader.record(), testing::topic("t", TOPIC)];
         records.extend((0..partitions).map(|index| led(index, LEADER, EPOCH)));
         node.publish(records).await;
@@ -90,13 +90,13 @@ impl World {
     }
 
     fn look<T>(&self, index: i32, look: impl Fn(&Follower) -> T) -> T {
-        let fetchers = self.node.broker().replicas.fetchers();
+        let fetchers = self.node.services().replicas.fetchers();
         fetchers.look((TOPIC, index), |it| look(&it.follower)).expect("it is followed")
     }
 
     /// Whether a partition is not fetched before the long pause is over.
     fn waits_long(&self, index: i32) -> bool {
-        let now = self.node.broker().node.clock().monotonic_ms();
+        let now = self.node.services().node.clock().monotonic_ms();
         self.look(index, |it| it.retries_at().is_some_and(|at| at > now + 1_800_000))
     }
 

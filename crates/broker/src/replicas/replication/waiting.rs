@@ -12,7 +12,7 @@ use thalweg_wire::Uuid;
 
 use super::answer::{self, Batches, LeaderOffsets};
 use super::fetcher::{Fetcher, Key};
-use crate::broker::Broker;
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
 /// Bytes of one fetcher that may wait for a directory, unless there is a single append: as for producers' (`thalweg_log::stalls`).
@@ -129,7 +129,7 @@ impl<T> Waiting<T> {
 }
 
 /// Has a change done on a thread that may wait. The partition is fetched again when it is done.
-pub(super) fn leave(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change) {
+pub(super) fn leave(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, change: Change) {
     let dir = change.partition.log.dir().id();
     let (key, leader_epoch) = (change.key, change.leader_epoch);
     fetcher.with(key, leader_epoch, |it| it.is_waiting = true);
@@ -139,25 +139,26 @@ pub(super) fn leave(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, change: Change
     match fetcher.waiting.push(dir, (change, is_soon), bytes) {
         Pushed::Behind => {}
         Pushed::First => {
-            let (broker, fetcher) = (Arc::clone(broker), Arc::clone(fetcher));
-            tokio::task::spawn_blocking(move || work(&broker, &fetcher, dir));
+            let (replicas, fetcher) = (Arc::clone(replicas), Arc::clone(fetcher));
+            tokio::task::spawn_blocking(move || work(&replicas, &fetcher, dir));
         }
         Pushed::Refused => {
             tracing::debug!(topic_id = %key.0, partition = key.1, "too much waits for its log directory; it is fetched again");
             fetcher.waiting.no_longer_soon(is_soon);
-            answer::give_up(broker, fetcher, key, leader_epoch);
+            answer::give_up(replicas, fetcher, key, leader_epoch);
         }
     }
 }
 
 /// Does what waits for a directory.
-fn work(broker: &Arc<Broker>, fetcher: &Arc<Fetcher>, dir: Uuid) {
+fn work(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, dir: Uuid) {
     let mut done = 0;
     while let Some(((change, is_soon), bytes)) = fetcher.waiting.next(dir, done) {
         done = bytes;
         let (key, leader_epoch) = (change.key, change.leader_epoch);
-        if catch_unwind(AssertUnwindSafe(|| answer::carry_out(broker, fetcher, change))).is_err() {
-            answer::panicked(broker, fetcher, key, leader_epoch);
+        if catch_unwind(AssertUnwindSafe(|| answer::carry_out(replicas, fetcher, change))).is_err()
+        {
+            answer::panicked(replicas, fetcher, key, leader_epoch);
         }
         fetcher.waiting.no_longer_soon(is_soon);
         fetcher.fetch_again();

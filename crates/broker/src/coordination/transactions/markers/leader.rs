@@ -11,7 +11,8 @@ use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use tokio::sync::Notify;
 
 use super::{Codes, Pending, take};
-use crate::broker::Broker;
+use crate::coordination::Coordination;
+use crate::coordination::transactions::write_markers;
 use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
 use crate::net::peer::{self, Connection};
 
@@ -38,7 +39,7 @@ struct Waiting {
 
 /// The connection to a leader, which is counted.
 struct Channel {
-    broker: Arc<Broker>,
+    coordination: Arc<Coordination>,
     id: i32,
     client_id: Arc<str>,
     connection: Connection,
@@ -49,18 +50,24 @@ impl Channel {
         &mut self,
         request: &WriteTxnMarkersRequest,
     ) -> Result<WriteTxnMarkersResponse, OutgoingError> {
-        let broker = &self.broker;
-        let timeout = u64::try_from(broker.node.settings().request_timeout_ms()).unwrap_or(0);
+        let coordination = &self.coordination;
+        let timeout = u64::try_from(coordination.node.settings().request_timeout_ms()).unwrap_or(0);
         let timeout = Duration::from_millis(timeout.max(1));
         let connect = timeout.min(CONNECT_TIMEOUT_MAX);
         let timeouts = Timeouts { connect, request: timeout, answer_max: ANSWER_MAX };
-        if !peer::is_usable(broker, self.id, &self.connection) {
+        if !peer::is_usable(&coordination.node, self.id, &self.connection) {
             self.close();
         }
-        let (broker, is_new) = (&self.broker, self.connection.is_none());
-        let metrics = &broker.coordination.transactions().markers.channels;
-        let opened =
-            peer::connect(broker, self.id, &self.client_id, timeouts, &mut self.connection).await?;
+        let (coordination, is_new) = (&self.coordination, self.connection.is_none());
+        let metrics = &coordination.transactions().markers().channels;
+        let opened = peer::connect(
+            &coordination.node,
+            self.id,
+            &self.client_id,
+            timeouts,
+            &mut self.connection,
+        )
+        .await?;
         if is_new {
             metrics.connections_opened.add(1);
         }
@@ -72,7 +79,7 @@ impl Channel {
 
     fn close(&mut self) {
         if self.connection.take().is_some() {
-            self.broker.coordination.transactions().markers.channels.connections_closed.add(1);
+            self.coordination.transactions().markers().channels.connections_closed.add(1);
         }
     }
 }
@@ -85,21 +92,26 @@ impl Drop for Channel {
 
 impl Leader {
     /// Has markers sent to the broker.
-    pub(super) fn add(self: &Arc<Self>, broker: &Arc<Broker>, id: i32, pending: Pending) {
+    pub(super) fn add(
+        self: &Arc<Self>,
+        coordination: &Arc<Coordination>,
+        id: i32,
+        pending: Pending,
+    ) {
         let mut waiting = self.waiting.lock();
         waiting.all.push(pending);
         if !std::mem::replace(&mut waiting.has_sender, true) {
-            let sender = Arc::clone(self).send_all(Arc::clone(broker), id);
-            broker.node.spawn_until_stopped(sender);
+            let sender = Arc::clone(self).send_all(Arc::clone(coordination), id);
+            coordination.node.spawn_until_stopped(sender);
         }
         drop(waiting);
         self.added.notify_one();
     }
 
     /// Sends what waits, for as long as something does.
-    async fn send_all(self: Arc<Self>, broker: Arc<Broker>, id: i32) {
-        let client_id = format!("broker-{}-txn-marker-sender", broker.node.id()).into();
-        let mut channel = Channel { broker, id, client_id, connection: None };
+    async fn send_all(self: Arc<Self>, coordination: Arc<Coordination>, id: i32) {
+        let client_id = format!("broker-{}-txn-marker-sender", coordination.node.id()).into();
+        let mut channel = Channel { coordination, id, client_id, connection: None };
         loop {
             let all: Vec<Pending> = {
                 let mut waiting = self.waiting.lock();
@@ -121,33 +133,33 @@ impl Leader {
 
     /// Sends markers in one request, and tells their transactions what became of them.
     async fn send(&self, channel: &mut Channel, all: Vec<Pending>) {
-        let (broker, id) = (Arc::clone(&channel.broker), channel.id);
+        let (coordination, id) = (Arc::clone(&channel.coordination), channel.id);
         // Where somebody else coordinates, that one sees to it.
         let epoch = |pending: &Pending| pending.source.coordinator_epoch();
         let mut all: Vec<(Pending, i32)> =
             all.into_iter().filter_map(|it| epoch(&it).map(|epoch| (it, epoch))).collect();
-        self.pass_on_moved(&broker, id, &mut all);
+        self.pass_on_moved(&coordination, id, &mut all);
         if all.is_empty() {
             return;
         }
         let markers = all.iter().map(|(pending, epoch)| pending.to_marker(*epoch)).collect();
         let request = WriteTxnMarkersRequest { markers, ..Default::default() };
-        let answer = if id == broker.node.id() {
+        let answer = if id == coordination.node.id() {
             // A leader that is here no more answers at once.
-            Some(Ok(crate::api::write_txn_markers::write(&broker, request).await))
+            Some(Ok(write_markers::write(&coordination, request).await))
         } else {
             self.call_while_led(channel, &request, &mut all).await
         };
         let codes = match answer {
             Some(Ok(answer)) => Codes::of(answer),
             Some(Err(error)) => {
-                tracing::info!(broker = id, %error, "transaction markers are sent again");
+                tracing::info!(coordination = id, %error, "transaction markers are sent again");
                 channel.close();
                 Codes::default()
             }
             None => {
                 tracing::info!(
-                    broker = id,
+                    coordination = id,
                     "transaction markers go to other leaders; an answer is not waited for"
                 );
                 channel.close();
@@ -155,7 +167,7 @@ impl Leader {
             }
         };
         for (pending, epoch) in all {
-            take(&broker, pending, epoch, &codes);
+            take(&coordination, pending, epoch, &codes);
         }
     }
 
@@ -167,11 +179,11 @@ impl Leader {
         request: &WriteTxnMarkersRequest,
         all: &mut Vec<(Pending, i32)>,
     ) -> Option<Result<WriteTxnMarkersResponse, OutgoingError>> {
-        let (broker, id) = (Arc::clone(&channel.broker), channel.id);
+        let (coordination, id) = (Arc::clone(&channel.coordination), channel.id);
         let mut answer = std::pin::pin!(channel.call(request));
         loop {
-            let published = broker.node.published().notified();
-            self.pass_on_moved(&broker, id, all);
+            let published = coordination.node.published().notified();
+            self.pass_on_moved(&coordination, id, all);
             if all.is_empty() {
                 return None;
             }
@@ -183,8 +195,13 @@ impl Leader {
     }
 
     /// Has what is in flight, or waits, and is for partitions that the broker does not lead any more sent to who does.
-    fn pass_on_moved(&self, broker: &Broker, id: i32, in_flight: &mut Vec<(Pending, i32)>) {
-        let (image, markers) = (broker.node.image(), &broker.coordination.transactions().markers);
+    fn pass_on_moved(
+        &self,
+        coordination: &Coordination,
+        id: i32,
+        in_flight: &mut Vec<(Pending, i32)>,
+    ) {
+        let (image, markers) = (coordination.node.image(), &coordination.transactions().markers());
         let mut waiting = self.waiting.lock();
         let all = in_flight.iter_mut().map(|(pending, _)| pending).chain(&mut waiting.all);
         for moved in all.filter_map(|pending| pending.split_off_moved(&image, id)) {

@@ -145,7 +145,7 @@ async fn a_leader_that_hangs_is_not_waited_for_once_there_is_another_one() {
     hangs.closed().await;
     leads.answer(&world.answer(&[(0, ErrorCode::NONE)])).await;
     world.until_complete().await;
-    let channels = &world.node.broker().coordination.transactions().markers.channels;
+    let channels = &world.node.services().coordination.transactions().markers.channels;
     assert_eq!((channels.requests.get(), channels.responses.get()), (2, 1));
     assert_eq!((channels.connections_opened.get(), channels.connections_closed.get()), (2, 1));
     world.node.shut_down().await;
@@ -163,16 +163,16 @@ async fn what_a_leader_is_still_asked_of_is_waited_for_and_nothing_else() {
     // What it says of the one that it leads no more does not count: neither that there is nothing to do, nor that there is.
     let answer = world.answer(&[(0, ErrorCode::NONE), (1, ErrorCode::NONE)]);
     first.answer(&answer).await;
-    let broker = std::sync::Arc::clone(world.node.broker());
+    let services = std::sync::Arc::clone(world.node.services());
     until("the answer", || {
-        broker.coordination.transactions().markers.channels.responses.get() == 1
+        services.coordination.transactions().markers.channels.responses.get() == 1
     })
     .await;
     second.answer(&world.answer(&[(1, ErrorCode::REQUEST_TIMED_OUT)])).await;
     assert_eq!(asked(&mut second).await, [1]);
     second.answer(&world.answer(&[(1, ErrorCode::NONE)])).await;
     world.until_complete().await;
-    assert_eq!(broker.coordination.transactions().markers.channels.requests.get(), 3);
+    assert_eq!(services.coordination.transactions().markers.channels.requests.get(), 3);
     world.node.shut_down().await;
 }
 
@@ -181,16 +181,18 @@ async fn markers_wait_for_a_leader_where_there_is_none() {
     let mut world = World::new(1).await;
     world.lead(0, -1, 1).await;
     world.commit(1).await;
-    let broker = std::sync::Arc::clone(world.node.broker());
+    let services = std::sync::Arc::clone(world.node.services());
     until("a transaction that waits", || {
-        broker.coordination.transactions().markers.leaderless() == 1
+        services.coordination.transactions().markers.leaderless() == 1
     })
     .await;
     world.lead(0, 3, 2).await;
     let mut leads = world.second.accept().await;
     assert_eq!(asked(&mut leads).await, [0]);
-    until("that it waits no more", || broker.coordination.transactions().markers.leaderless() == 0)
-        .await;
+    until("that it waits no more", || {
+        services.coordination.transactions().markers.leaderless() == 0
+    })
+    .await;
     leads.answer(&world.answer(&[(0, ErrorCode::NONE)])).await;
     world.until_complete().await;
     world.node.shut_down().await;

@@ -115,7 +115,7 @@ async fn what_waits_when_the_number_of_fetchers_changes_stays_where_it_is_until_
         first.answer(&response(78, Vec::new())).await;
         let next = fetched(&mut first).await;
         assert_eq!((next.named, next.forgotten), (Vec::new(), Vec::new()));
-        assert_eq!(world.node.broker().replicas.fetchers().count(), 1);
+        assert_eq!(world.node.services().replicas.fetchers().count(), 1);
     }
     gates.open_all();
     let asked = world.answer_nothing([first]);
@@ -125,6 +125,6 @@ async fn what_waits_when_the_number_of_fetchers_changes_stays_where_it_is_until_
     }
     asked.until(2, EPOCH, 3).await;
     assert_eq!([1, 2, 3].map(|index| world.ends(index)), [(3, 3); 3]);
-    assert_eq!(world.node.broker().replicas.fetchers().count(), 2);
+    assert_eq!(world.node.services().replicas.fetchers().count(), 2);
     world.node.shut_down().await;
 }

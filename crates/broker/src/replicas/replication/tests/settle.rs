@@ -25,7 +25,7 @@ async fn almost_full() -> (World, Gates, Conversation) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn the_next_fetch_waits_for_a_new_segment() {
     let (world, gates, mut leader) = almost_full().await;
-    world.node.broker().replicas.fetchers().set_wait_for_disks_ms(HOUR_MS);
+    world.node.services().replicas.fetchers().set_wait_for_disks_ms(HOUR_MS);
     leader.answer(&response(77, vec![data(0, 6, &[large(3)])])).await;
     gates.until_held(SECOND).await;
     gates.open(SECOND);
@@ -43,7 +43,7 @@ async fn the_next_fetch_does_not_wait_for_ever_for_a_new_segment() {
     let next = fetched(&mut leader).await;
     assert_eq!((next.session, next.named, next.forgotten), ((77, 2), Vec::new(), vec![0]));
     // From here on it is not waited for at all.
-    world.node.broker().replicas.fetchers().set_wait_for_disks_ms(HOUR_MS);
+    world.node.services().replicas.fetchers().set_wait_for_disks_ms(HOUR_MS);
     leader.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;
     assert_eq!(fetched(&mut leader).await, request((77, 3), &[(1, EPOCH, 3, EPOCH)]));
     gates.open(SECOND);

@@ -78,7 +78,7 @@ async fn partitions_are_shared_out_among_fetchers_and_again_when_their_number_ch
     let all = [(0, EPOCH, 3, EPOCH), (1, EPOCH, 9, EPOCH), (2, EPOCH, 6, EPOCH)];
     assert_eq!(next.named[..3], all);
     assert_eq!(next.named[3], (3, EPOCH + 1, 0, -1));
-    assert_eq!(world.node.broker().replicas.fetchers().count(), 1);
+    assert_eq!(world.node.services().replicas.fetchers().count(), 1);
     world.node.shut_down().await;
 }
 
@@ -93,7 +93,7 @@ async fn a_broker_begins_with_as_many_fetchers_as_its_file_says() {
     // Each connects as soon as it has its first partition.
     let first: Vec<i32> = (0..3).flat_map(of).collect();
     assert!(first.len() >= 3, "{first:?}");
-    assert_eq!(world.node.broker().replicas.fetchers().count(), 3);
+    assert_eq!(world.node.services().replicas.fetchers().count(), 3);
     drop(three);
     // "t".hashCode() is 116, and 31 times that is 2 above a multiple of 3.
     eventually_named(&world, &[("0", &[1, 4]), ("1", &[2]), ("2", &[0, 3])]).await;

@@ -1,54 +1,78 @@
-//! How metadata takes effect: from an image, partitions are opened, made and deleted, leaders set,
-//! configs applied and coordinators told.
+//! How an image of the metadata takes effect on the partitions of this node: logs are opened, made and deleted, leaders
+//! set, configs applied.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use parking_lot::MutexGuard;
 use thalweg_log::{CreateError, CreateRequest, Log, OpenError};
-use thalweg_metadata::config::{Properties, TopicConfig, dynamic};
+use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
 use thalweg_metadata::controller::is_internal_topic;
-use thalweg_metadata::features::{GROUP_VERSION, TRANSACTION_VERSION};
-use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType, TopicImage, Update};
+use thalweg_metadata::image::{Changes, ConfigResource, MetadataImage, ResourceType, TopicImage};
+use thalweg_wire::{ErrorCode, Uuid};
 
-use thalweg_wire::Uuid;
-
-use crate::broker::Broker;
-use crate::control::registration;
-use crate::coordination::group_settings;
 use crate::node::internal_topics::InternalTopic;
-use crate::node::settings::Settings;
+use crate::node::settings;
+use crate::replicas::Replicas;
 use crate::replicas::openings::AT_ONCE_MAX;
 use crate::replicas::partition::Partition;
 use crate::replicas::topic_settings;
-use crate::replicas::topics::{Topic, TopicTable};
+use crate::replicas::topics::{Topic, TopicSettings, TopicTable};
 
-impl Broker {
-    /// A new image: what it says is so from now on. On a thread that may wait. Gives the topics with partitions whose
-    /// logs are opened later.
-    pub(crate) fn publish(self: &Arc<Self>, update: Update) -> BTreeSet<Uuid> {
-        let _publishing = self.replicas.publishing.lock();
-        let Update { old, new, changes } = update;
-        let (image, changes) = (Arc::new(new), Arc::new(changes));
-        let broker_configs =
-            changes.configs.iter().any(|r| r.resource_type == ResourceType::Broker);
-        if broker_configs {
-            self.apply_broker_configs(&image);
-            registration::report_cordoned(self);
+/// Learns which partitions of internal topics this node leads: their coordinators.
+pub(crate) trait LeadershipListener: Send + Sync {
+    /// This node leads a partition of the topic.
+    fn elected(&self, topic: InternalTopic, partition: &Arc<Partition>);
+
+    /// This node does not lead a partition of the topic any more: since the given leader epoch, or in any.
+    fn resigned(&self, topic: InternalTopic, index: i32, leader_epoch: Option<i32>);
+}
+
+/// The turn to replace the topics. Under it the controller is not asked for anything, because an embedded one needs the
+/// turn to publish its decision.
+pub(crate) struct Publishing<'a> {
+    _turn: MutexGuard<'a, ()>,
+}
+
+/// How an image took effect.
+pub(crate) struct Applied {
+    /// Topics with partitions whose logs are opened later.
+    pub(crate) put_off: BTreeSet<Uuid>,
+    /// Partitions that others lead.
+    followers: Vec<(Uuid, i32)>,
+    /// Partitions that this node leads since then.
+    elected: Vec<(Uuid, i32)>,
+}
+
+impl Replicas {
+    /// Takes the turn to replace topics.
+    pub(crate) fn begin_publishing(&self) -> Publishing<'_> {
+        Publishing { _turn: self.publishing.lock() }
+    }
+
+    /// The broker's dynamic configs may have changed.
+    pub(crate) fn configure(&self, config: &BrokerConfig) {
+        self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
+        self.logs.set_cordoned(settings::cordoned_dirs(self.logs.dirs(), config));
+        self.shared.throttles.configure(config);
+        self.fetchers.resize(usize::try_from(config.num_replica_fetchers()).unwrap_or(1));
+        self.logs.configure_cleaner(settings::cleaner(config));
+        if let Ok(topic) = TopicConfig::new(config, &Properties::new()) {
+            self.logs.set_defaults(Arc::new(topic_settings::of(&topic).log));
         }
-        if changes.features.contains(TRANSACTION_VERSION) {
-            self.coordination.coordinated().configure(&self.node.settings().config, &image);
-        }
-        if changes.configs.iter().any(group_settings::is_concerned)
-            || changes.features.contains(GROUP_VERSION)
-        {
-            self.configure_groups(&image);
-        }
-        if broker_configs || !changes.quotas.is_empty() {
-            self.front.connections().update(&self.node.settings(), &image.quotas);
-        }
-        let local = changes.local(&old, &image, self.node.id());
-        let mut table = TopicTable::clone(&self.replicas.topics());
+    }
+
+    /// Has an image take effect on the partitions of this node, and puts it in force. [`Self::announce`] comes after it.
+    pub(crate) fn apply(
+        self: &Arc<Self>,
+        _publishing: &Publishing<'_>,
+        old: &MetadataImage,
+        image: &Arc<MetadataImage>,
+        changes: &Changes,
+    ) -> Applied {
+        let local = changes.local(old, image, self.node.id());
+        let mut table = TopicTable::clone(&self.topics());
 
         // Deletions first: a topic of the same name may come in the same update.
         for topic in changes.deleted_topics.values() {
@@ -59,12 +83,10 @@ impl Broker {
             }
         }
         if !local.deleted.is_empty() {
-            self.replicas
-                .openings()
-                .cancel(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
+            self.openings.cancel(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
             // Those of topics that are still there have moved to other brokers.
             for (id, _, index) in &local.deleted {
-                self.replicas.fetchers().remove(*id, *index);
+                self.fetchers.remove(*id, *index);
                 let topic = table.by_id(*id);
                 if let Some(partition) = topic.and_then(|topic| topic.partition(*index)) {
                     let now = image.topics.partition(*id, *index);
@@ -73,7 +95,7 @@ impl Broker {
             }
             let doomed: Vec<(&str, i32)> =
                 local.deleted.iter().map(|(_, name, index)| (&**name, *index)).collect();
-            if let Err(error) = self.replicas.logs().delete(doomed, self.node.clock().wall_ms()) {
+            if let Err(error) = self.logs.delete(doomed, self.node.clock().wall_ms()) {
                 tracing::error!(%error, "partitions could not be deleted");
             }
         }
@@ -82,21 +104,21 @@ impl Broker {
             let Some(topic) = image.topics.by_id(*id) else { continue };
             let open = |request: &CreateRequest<'_>| {
                 let index = request.partition;
-                if self.replicas.openings().is_waiting(*id, index) {
+                if self.openings.is_waiting(*id, index) {
                     return None;
                 }
                 let is_new = old.topics.partition(*id, index).is_none();
                 if opened == AT_ONCE_MAX {
-                    self.replicas.openings().note(*id, index, is_new);
+                    self.openings.note(*id, index, is_new);
                     put_off.insert(*id);
                     return None;
                 }
                 opened += 1;
-                Some(self.replicas.open_log(&CreateRequest { is_new, ..request.clone() }))
+                Some(self.open_log(&CreateRequest { is_new, ..request.clone() }))
             };
-            table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
+            table.insert(Arc::new(self.build_topic(&table, open, image, topic)));
         }
-        let topic_configs: Vec<Arc<Topic>> = if broker_configs {
+        let topic_configs: Vec<Arc<Topic>> = if changes.has_broker_configs() {
             table.iter().cloned().collect()
         } else {
             changes
@@ -107,36 +129,66 @@ impl Broker {
                 .collect()
         };
         for topic in topic_configs {
-            self.apply_topic_config(&image, &topic);
+            self.apply_topic_config(image, &topic);
         }
 
-        self.replicas.topics.store(Arc::new(table));
-        self.node.set_image(Arc::clone(&image));
+        self.topics.store(Arc::new(table));
+        self.node.set_image(Arc::clone(image));
         let is_led_elsewhere = |(id, index): &&(Uuid, i32)| {
             old.topics.partition(*id, *index).is_some_and(|it| it.leader != self.node.id())
         };
         let moved = local.elected.iter().filter(is_led_elsewhere);
-        self.tell_fetches(&image, &local.elected, moved.map(|(id, _)| *id).collect());
+        self.tell_fetches(image, &local.elected, moved.map(|(id, _)| *id).collect());
         self.follow(changes.partitions.keys().copied());
-        self.coordination.groups().metadata_changed(Arc::clone(&image), &changes);
-        for (id, index) in local.followers {
-            if let Some(topic) = image.topics.by_id(id)
+        Applied { put_off, followers: local.followers, elected: local.elected }
+    }
+
+    /// Names the partitions of internal topics that this node leads since an image, and those that it does not lead any
+    /// more.
+    pub(crate) fn announce(&self, _publishing: &Publishing<'_>, applied: &Applied) {
+        let image = self.node.load_image();
+        for (id, index) in &applied.followers {
+            if let Some(topic) = image.topics.by_id(*id)
                 && let Some(internal) = InternalTopic::named(&topic.name)
-                && let Some(partition) = topic.partitions.get(&index)
+                && let Some(partition) = topic.partitions.get(index)
             {
-                internal.resigned(self, index, Some(partition.leader_epoch));
+                self.leadership.resigned(internal, *index, Some(partition.leader_epoch));
             }
         }
-        for (id, index) in local.elected {
-            let table = self.replicas.topics();
-            let Some(topic) = table.by_id(id) else { continue };
+        for (id, index) in &applied.elected {
+            let table = self.topics();
+            let Some(topic) = table.by_id(*id) else { continue };
             if let Some(internal) = InternalTopic::named(&topic.name)
-                && let Some(partition) = topic.partition(index)
+                && let Some(partition) = topic.partition(*index)
             {
-                internal.elected(self, partition);
+                self.leadership.elected(internal, partition);
             }
         }
-        put_off
+    }
+
+    /// Serves everything that the image in force says is here: once, when the broker starts.
+    pub(crate) fn serve(self: &Arc<Self>, _publishing: &Publishing<'_>) -> Result<(), OpenError> {
+        let image = self.node.image().0;
+        self.set_strays_aside(&image)?;
+        let mut table = TopicTable::default();
+        for topic in image.topics.iter() {
+            let open = |request: &CreateRequest<'_>| {
+                Some(self.open_log(&CreateRequest { is_new: false, ..request.clone() }))
+            };
+            table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
+        }
+        self.topics.store(Arc::new(table));
+        self.follow(image.topics.iter().map(|topic| topic.id));
+        Ok(())
+    }
+
+    /// Answers everything that waits, because the broker stops.
+    pub(crate) fn answer_waiting(&self) {
+        for topic in self.topics().iter() {
+            // Producers go on with the next leader.
+            let code = ErrorCode::NOT_LEADER_OR_FOLLOWER;
+            topic.partitions().for_each(|partition| partition.answer_waiting(code));
+        }
     }
 
     /// Tells fetches that wait that an image is in force, followers that this broker leads `elected`, and consumers of
@@ -152,61 +204,34 @@ impl Broker {
         let led = elected.filter_map(|(id, index)| image.topics.by_id(*id)?.partitions.get(index));
         let followers = led.flat_map(|it| &it.replicas).copied().filter(|id| *id != self.node.id());
         let now_ms = self.node.clock().monotonic_ms();
-        self.replicas.shared().short_polls.begin(followers, now_ms);
-        let table = self.replicas.topics();
+        self.shared.short_polls.begin(followers, now_ms);
+        let table = self.topics();
         let topics = || moved.iter().filter_map(|id| table.by_id(*id));
-        self.replicas
-            .shared()
-            .short_polls
-            .elected(topics().map(|topic| Arc::clone(&topic.name)), now_ms);
+        self.shared.short_polls.elected(topics().map(|topic| Arc::clone(&topic.name)), now_ms);
         for partition in topics().flat_map(|topic| topic.partitions()) {
             partition.wake_consumers();
         }
     }
 
-    /// Serves everything the image says is here: once, when the broker starts.
-    pub(crate) fn serve_image(self: &Arc<Self>) -> Result<(), OpenError> {
-        let _publishing = self.replicas.publishing.lock();
-        let image = self.node.image().0;
-        // First, because topics build on them.
-        self.apply_broker_configs(&image);
-        self.configure_groups(&image);
-        self.coordination.coordinated().configure(&self.node.settings().config, &image);
-        self.front.connections().update_and_wait(&self.node.settings(), &image.quotas);
-        self.set_strays_aside(&image)?;
-        let mut table = TopicTable::default();
-        for topic in image.topics.iter() {
-            let open = |request: &CreateRequest<'_>| {
-                Some(self.replicas.open_log(&CreateRequest { is_new: false, ..request.clone() }))
-            };
-            table.insert(Arc::new(self.build_topic(&table, open, &image, topic)));
-        }
-        self.replicas.topics.store(Arc::new(table));
-        self.follow(image.topics.iter().map(|topic| topic.id));
-        self.coordination.groups().begin(Arc::clone(&image));
-        self.begin_coordinators();
-        Ok(())
-    }
-
     /// Fetches what this broker has of topics from who leads it.
     fn follow(self: &Arc<Self>, topics: impl IntoIterator<Item = Uuid>) {
-        let table = self.replicas.topics();
+        let table = self.topics();
         for topic in topics {
             for partition in table.by_id(topic).iter().flat_map(|topic| topic.partitions()) {
-                self.replicas.fetchers().update(topic, partition);
-                self.replicas.moves().found(self, topic, partition);
+                self.fetchers.update(topic, partition);
+                self.moves.found(self, topic, partition);
             }
         }
-        self.replicas.fetchers().begin(self);
+        self.fetchers.begin(self);
     }
 
     /// Tells the coordinators of all partitions that are theirs; they know which of them are news.
     pub(crate) fn begin_coordinators(&self) {
-        let table = self.replicas.topics();
+        let table = self.topics();
         for internal in InternalTopic::ALL {
             for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
                 if partition.leader().is_local {
-                    internal.elected(self, partition);
+                    self.leadership.elected(internal, partition);
                 }
             }
         }
@@ -233,7 +258,7 @@ impl Broker {
                 partition.replicas.contains(&self.node.id()) && !is_leftover
             })
         };
-        for path in self.replicas.logs().set_strays_aside(is_known, self.node.clock().wall_ms())? {
+        for path in self.logs.set_strays_aside(is_known, self.node.clock().wall_ms())? {
             tracing::warn!(path = %path.display(),
                 "the metadata does not know this partition: set aside, not deleted");
         }
@@ -243,10 +268,10 @@ impl Broker {
     /// The partition is deleted, or led elsewhere, by whom and in which epoch.
     fn drop_partition(&self, partition: &Partition, led_elsewhere: Option<(i32, i32)>) {
         if let Some(internal) = InternalTopic::named(&partition.topic) {
-            internal.resigned(self, partition.index, None);
+            self.leadership.resigned(internal, partition.index, None);
         }
         if let Some(topic) = partition.log.topic_id() {
-            self.replicas.moves().forget(topic, partition.index);
+            self.moves.forget(topic, partition.index);
         }
         // Whoever waits for it has to look again.
         partition.resign(led_elsewhere);
@@ -301,7 +326,7 @@ impl Broker {
                                 Arc::clone(&name),
                                 index,
                                 log,
-                                Arc::clone(self.replicas.shared()),
+                                Arc::clone(&self.shared),
                                 Arc::clone(&settings),
                             ));
                             partition.listen_to_log();
@@ -339,16 +364,12 @@ impl Broker {
                  found in another one begins anew, empty");
         }
         if !moved.is_empty() && image.metadata_version().has_directory_assignment() {
-            self.control.directories().assign(topic.id, moved);
+            self.news.assign(topic.id, moved);
         }
         Topic::new(name, topic.id, is_internal_topic(&topic.name), slots, offline, settings)
     }
 
-    fn topic_settings(
-        &self,
-        image: &MetadataImage,
-        name: &str,
-    ) -> crate::replicas::topics::TopicSettings {
+    fn topic_settings(&self, image: &MetadataImage, name: &str) -> TopicSettings {
         let overrides = image.configs.properties(&ConfigResource::topic(name));
         let settings = self.node.settings();
         match TopicConfig::new(&settings.config, &overrides) {
@@ -371,36 +392,5 @@ impl Broker {
         for partition in topic.partitions() {
             partition.log.update_config(Arc::clone(&log));
         }
-    }
-
-    fn apply_broker_configs(&self, image: &MetadataImage) {
-        let defaults = image.configs.properties(&ConfigResource::broker_defaults());
-        let own = image.configs.properties(&ConfigResource::broker(self.node.id()));
-        let (config, unused) = dynamic::apply(self.node.static_config(), &defaults, &own);
-        for config in unused {
-            tracing::warn!(name = config.name, value = config.value, reason = %config.reason,
-                default_of_all_brokers = !config.for_one_broker,
-                "a stored dynamic config is not used");
-        }
-        self.replicas
-            .logs()
-            .set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
-        self.replicas.logs().set_cordoned(registration::cordoned(self.replicas.logs(), &config));
-        self.replicas.shared().throttles.configure(&config);
-        self.replicas
-            .fetchers()
-            .resize(usize::try_from(config.num_replica_fetchers()).unwrap_or(1));
-        self.replicas.logs().configure_cleaner(crate::node::settings::cleaner(&config));
-        if let Ok(topic) = TopicConfig::new(&config, &Properties::new()) {
-            self.replicas.logs().set_defaults(Arc::new(topic_settings::of(&topic).log));
-        }
-        self.node.set_settings(Settings::new(config));
-    }
-
-    /// The settings of groups come from the broker's configs and from their own.
-    fn configure_groups(&self, image: &MetadataImage) {
-        self.coordination
-            .groups()
-            .configure(group_settings::of(&self.node.settings().config, image));
     }
 }

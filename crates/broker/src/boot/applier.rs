@@ -1,0 +1,225 @@
+//! How metadata takes effect on the rooms of a broker, in a fixed order: settings, connections, replicas, coordinators.
+//!
+//! In a broker that joins, images are only noted until the metadata has come as far as this process's own registration:
+//! what they say is meant for an earlier process. From then on each takes effect as it comes ([`JoinedApplier`]).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use thalweg_log::{LogDir, OpenError};
+use thalweg_metadata::config::dynamic;
+use thalweg_metadata::features::{GROUP_VERSION, TRANSACTION_VERSION};
+use thalweg_metadata::image::{ConfigResource, MetadataImage, Update};
+use thalweg_wire::Uuid;
+
+use crate::control::membership::{self, Life, Unmet};
+use crate::coordination::{Coordination, group_settings};
+use crate::net::sockets::Sockets;
+use crate::node::Node;
+use crate::node::directory_news::DirectoryNews;
+use crate::node::metadata_listener::{MetadataListener, Opening};
+use crate::node::settings::Settings;
+use crate::replicas::Replicas;
+
+/// Has images take effect.
+#[derive(Clone)]
+pub(crate) struct Applier {
+    pub(crate) node: Arc<Node>,
+    pub(crate) replicas: Arc<Replicas>,
+    pub(crate) coordination: Arc<Coordination>,
+    pub(crate) sockets: Arc<Sockets>,
+    pub(crate) news: Arc<DirectoryNews>,
+}
+
+impl Applier {
+    /// Serves everything that the image in force says is here: once, when the broker starts.
+    pub(super) fn serve(&self) -> Result<(), OpenError> {
+        let publishing = self.replicas.begin_publishing();
+        let image = self.node.image().0;
+        // First, because topics build on them.
+        self.apply_broker_configs(&image);
+        self.configure_groups(&image);
+        self.coordination.coordinated().configure(&self.node.settings().config, &image);
+        self.sockets.connections().update_and_wait(&self.node.settings(), &image.quotas);
+        self.replicas.serve(&publishing)?;
+        self.coordination.groups().begin(image);
+        self.replicas.begin_coordinators();
+        Ok(())
+    }
+
+    fn apply_broker_configs(&self, image: &MetadataImage) {
+        let defaults = image.configs.properties(&ConfigResource::broker_defaults());
+        let own = image.configs.properties(&ConfigResource::broker(self.node.id()));
+        let (config, unused) = dynamic::apply(self.node.static_config(), &defaults, &own);
+        for config in unused {
+            tracing::warn!(name = config.name, value = config.value, reason = %config.reason,
+                default_of_all_brokers = !config.for_one_broker,
+                "a stored dynamic config is not used");
+        }
+        self.replicas.configure(&config);
+        self.node.set_settings(Settings::new(config));
+    }
+
+    /// Settings of groups come from the broker's configs and from their own.
+    fn configure_groups(&self, image: &MetadataImage) {
+        self.coordination
+            .groups()
+            .configure(group_settings::of(&self.node.settings().config, image));
+    }
+}
+
+impl MetadataListener for Applier {
+    fn publish(&self, update: Update) -> BTreeSet<Uuid> {
+        let publishing = self.replicas.begin_publishing();
+        let Update { old, new, changes } = update;
+        let (image, changes) = (Arc::new(new), Arc::new(changes));
+        let broker_configs = changes.has_broker_configs();
+        if broker_configs {
+            self.apply_broker_configs(&image);
+            self.news.cordon();
+        }
+        if changes.features.contains(TRANSACTION_VERSION) {
+            self.coordination.coordinated().configure(&self.node.settings().config, &image);
+        }
+        if changes.configs.iter().any(group_settings::is_concerned)
+            || changes.features.contains(GROUP_VERSION)
+        {
+            self.configure_groups(&image);
+        }
+        if broker_configs || !changes.quotas.is_empty() {
+            self.sockets.connections().update(&self.node.settings(), &image.quotas);
+        }
+        let applied = self.replicas.apply(&publishing, &old, &image, &changes);
+        self.coordination.groups().metadata_changed(image, &changes);
+        self.replicas.announce(&publishing, &applied);
+        applied.put_off
+    }
+
+    fn wait_opened<'a>(&'a self, topics: &'a BTreeSet<Uuid>) -> Opening<'a> {
+        Box::pin(self.replicas.openings().wait(topics))
+    }
+}
+
+/// Has images take effect, once the broker serves.
+pub(super) struct JoinedApplier {
+    applier: Applier,
+    life: Arc<Life>,
+    dirs: Vec<Arc<LogDir>>,
+    /// Held while an image takes effect.
+    is_serving: Mutex<bool>,
+    /// What was last said of replicas that cannot be coordinated here.
+    said: Mutex<String>,
+    /// The features in use that are not served, as they were last logged.
+    unserved: Mutex<String>,
+}
+
+impl JoinedApplier {
+    pub(super) fn new(
+        applier: Applier,
+        life: Arc<Life>,
+        dirs: Vec<Arc<LogDir>>,
+    ) -> Arc<JoinedApplier> {
+        Arc::new(JoinedApplier {
+            applier,
+            life,
+            dirs,
+            is_serving: Mutex::default(),
+            said: Mutex::default(),
+            unserved: Mutex::default(),
+        })
+    }
+
+    /// Whether partitions may have been changed.
+    pub(super) fn is_serving(&self) -> bool {
+        *self.is_serving.lock()
+    }
+
+    /// What was said until now takes effect, and what will be said as it comes. On a thread that may wait.
+    pub(super) fn serve(&self) -> Result<(), String> {
+        let mut is_serving = self.is_serving.lock();
+        membership::check(&self.applier.node.image(), self.applier.node.id())?;
+        *is_serving = true;
+        self.applier.serve().map_err(|error| error.to_string())
+    }
+
+    /// Logs a change of the features in use that this broker does not serve.
+    fn log_unserved(&self, image: &MetadataImage) {
+        let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
+        let unserved = membership::unserved(levels);
+        if std::mem::replace(&mut *self.unserved.lock(), unserved.clone()) == unserved {
+            return;
+        }
+        if unserved.is_empty() {
+            tracing::info!("all features in use are served, and none has the directories cordoned");
+            return;
+        }
+        match image.metadata_version().has_cordoned_dirs() {
+            true => tracing::warn!(
+                features = unserved,
+                "features are in use that this broker does not serve: its directories are cordoned, and get no new \
+                 replicas"
+            ),
+            false => tracing::warn!(
+                features = unserved,
+                "features are in use that this broker does not serve, and metadata.version is too low to cordon its \
+                 directories"
+            ),
+        }
+    }
+
+    /// What the cluster asks of this broker, which runs, and cannot get.
+    fn act_on(&self, unmet: Vec<Unmet>) {
+        for unmet in unmet {
+            if let Unmet::Replicas { .. } = unmet {
+                // Nothing is wrong with following these partitions. Whoever needs a coordinator of one that is led here
+                // does not get one until it has moved, and this broker does not start again.
+                let reason = unmet.to_string();
+                if std::mem::replace(&mut *self.said.lock(), reason.clone()) != reason {
+                    tracing::error!(reason, "this broker got replicas that it cannot coordinate");
+                }
+                continue;
+            }
+            tracing::error!(reason = %unmet, "this broker stops");
+            self.applier.node.fail(&unmet.to_string());
+        }
+    }
+}
+
+impl MetadataListener for JoinedApplier {
+    fn publish(&self, update: Update) -> BTreeSet<Uuid> {
+        let node = &self.applier.node;
+        let put_off = {
+            let is_serving = self.is_serving.lock();
+            match *is_serving {
+                true => {
+                    let is_concerned = update.changes.acls || !update.changes.partitions.is_empty();
+                    let unmet = match is_concerned {
+                        true => membership::unmet(&update.new, node.id()),
+                        false => Vec::new(),
+                    };
+                    let put_off = self.applier.publish(update);
+                    self.act_on(unmet);
+                    put_off
+                }
+                false => {
+                    node.set_image(Arc::new(update.new));
+                    BTreeSet::new()
+                }
+            }
+        };
+        let image = node.image();
+        self.log_unserved(&image);
+        let cordoned = membership::cordoned(&self.dirs, &node.settings().config, &image);
+        self.life.set_cordoned(cordoned);
+        if let Err(error) = self.life.metadata_changed(&image) {
+            tracing::error!(%error, "this broker stops");
+            node.fail(&error.to_string());
+        }
+        put_off
+    }
+
+    fn wait_opened<'a>(&'a self, topics: &'a BTreeSet<Uuid>) -> Opening<'a> {
+        self.applier.wait_opened(topics)
+    }
+}
