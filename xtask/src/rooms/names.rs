@@ -9,7 +9,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 
 use proc_macro2::{Ident, TokenStream, TokenTree};
-use syn::{Fields, ForeignItem, Item, ItemUse, UseTree, Visibility};
+use syn::{ForeignItem, Item, ItemUse, UseTree, Visibility};
 
 /// A scope, by its place in [`Names`].
 pub type ScopeId = usize;
@@ -350,11 +350,8 @@ impl Names {
                 }
             },
             Item::Static(item) => self.define(scope, &item.ident, &item.vis, VALUE),
-            Item::Struct(item) => {
-                // The constructor of a struct with named fields has no namespace of its own.
-                let namespaces = [true, !matches!(item.fields, Fields::Named(_)), false];
-                self.define(scope, &item.ident, &item.vis, namespaces);
-            }
+            // The name may be the constructor's, too.
+            Item::Struct(item) => self.define(scope, &item.ident, &item.vis, [true, true, false]),
             Item::Trait(item) => self.define(scope, &item.ident, &item.vis, TYPE),
             Item::TraitAlias(item) => self.define(scope, &item.ident, &item.vis, TYPE),
             Item::Type(item) => self.define(scope, &item.ident, &item.vis, TYPE),
