@@ -1,4 +1,5 @@
-//! Automation: schemas, codegen, setup, test, conformance, soak, chaos, rolling restarts, clusters, held heartbeats, mutations, tidy, deny.
+//! Automation: schemas, codegen, setup, test, conformance, soak, chaos, rolling restarts, clusters, held heartbeats,
+//! mutations, tidy, rooms, deny.
 
 mod cases;
 mod chaos;
@@ -21,6 +22,7 @@ mod ports;
 #[path = "../../crates/testkit/src/releases.rs"]
 mod releases;
 mod rolling;
+mod rooms;
 mod schemas;
 mod setup;
 mod shared;
@@ -89,6 +91,8 @@ const USAGE: &str = "usage: cargo xtask COMMAND
   mutations [NAME...]       puts deliberate faults in, one at a time, that tests must notice;
                             NAME is a fault's or a suite's of tests/mutations.toml
   tidy                      house rules
+  rooms [--imports]         files, lines, circles of imports and imports from folder to folder of the
+                            crates in xtask/rooms.txt; or every import with its place
   deny                      licences, bans, sources and advisories, by cargo-deny";
 
 fn main() -> ExitCode {
@@ -143,6 +147,11 @@ fn main() -> ExitCode {
         ["held-heartbeats", out] => held_heartbeats(&root, out),
         ["mutations", names @ ..] => mutations(&root, names),
         ["tidy"] => tidy::run(&root),
+        ["rooms"] => rooms::run(&root, rooms::Form::Figures),
+        ["rooms", "--imports"] => rooms::run(&root, rooms::Form::Imports),
+        // For work on the rules: lines of rooms.txt, and names that the check takes for other crates'.
+        ["rooms", "--exceptions"] => rooms::run(&root, rooms::Form::Exceptions),
+        ["rooms", "--outside"] => rooms::run(&root, rooms::Form::Outside),
         ["deny"] => deny(&root),
         ["conformance", options @ ..] => conformance(&root, options),
         _ => Err(USAGE.into()),

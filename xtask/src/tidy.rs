@@ -1,5 +1,6 @@
 //! The house rules that compilers do not check: who may depend on whom, what pure crates must not
-//! touch, licences and sources of dependencies, the length and the headers of files, leftovers.
+//! touch, licences and sources of dependencies, the length and the headers of files, leftovers. Imports
+//! inside a crate are checked in [`crate::rooms`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::codegen;
+use crate::{codegen, rooms};
 
 /// Longest file that is still read in one sitting, and what is refused.
 const LINES_WARN: usize = 900;
@@ -129,6 +130,9 @@ pub fn run(root: &Path) -> Result<(), String> {
     let files = tracked(root)?;
     sources(root, &files, &mut wrong);
     tests(root, &files, &mut wrong);
+    if let Err(why) = rooms::check(root, &mut wrong) {
+        wrong.push(why);
+    }
     if let Err(why) = codegen::check(root, &root.join("target/gen-check")) {
         wrong.push(why);
     }
