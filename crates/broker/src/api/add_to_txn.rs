@@ -13,8 +13,8 @@ use thalweg_wire::messages::{
     AddPartitionsToTxnResponse,
 };
 
+use crate::api::context::Context;
 use crate::api::groups;
-use crate::api::request::Context;
 use crate::coordination::transactions::add_partitions::{self, Asked};
 use crate::coordination::transactions::topic_partitions;
 

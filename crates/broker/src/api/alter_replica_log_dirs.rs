@@ -8,7 +8,7 @@ use thalweg_wire::messages::alter_replica_log_dirs_response::{
 };
 use thalweg_wire::messages::{AlterReplicaLogDirsRequest, AlterReplicaLogDirsResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 
 pub(super) async fn handle(
     context: Context,

@@ -7,11 +7,17 @@ use thalweg_wire::messages::api_versions_response::{
 };
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader};
 
-use crate::api::forward::FORWARDED;
-use crate::api::request::{Context, Scratch};
+use crate::api::context::{Context, Scratch};
+use crate::api::table;
+use crate::net::budget::Charge;
 use crate::net::connection::Handled;
 
-pub(super) fn handle(context: &Context, scratch: &mut Scratch, body: &[u8]) -> Handled {
+pub(super) async fn handle(
+    context: &Context,
+    scratch: &mut Scratch,
+    body: &[u8],
+    _charge: &mut Charge,
+) -> Handled {
     let known = ApiVersionsRequest::MIN_VERSION..=ApiVersionsRequest::MAX_VERSION;
     let (response, version) = if !known.contains(&context.version) {
         // The oldest form, which a newer client can always read, says which version to use instead.
@@ -84,17 +90,16 @@ fn is_client_word(text: &str) -> bool {
 fn answer(context: &Context) -> ApiVersionsResponse {
     let services = &context.services;
     let image = services.node.image();
-    let api_keys = services
-        .front
-        .apis()
-        .advertised()
-        .filter_map(|(key, min, max)| match services.control.controller().remote() {
-            Some(remote) if FORWARDED.contains(&key) => {
-                let (first, last) = remote.range(key)?.into_inner();
-                let (min, max) = (min.max(first), max.min(last));
-                (min <= max).then_some((key, min, max))
+    let api_keys = table::APIS
+        .iter()
+        .filter_map(|api| match services.control.controller().remote() {
+            // A client learns of no version that the controllers do not speak.
+            Some(remote) if api.is_forwarded() => {
+                let (first, last) = remote.range(api.key)?.into_inner();
+                let (min, max) = (api.min_advertised().max(first), api.max_version.min(last));
+                (min <= max).then_some((api.key, min, max))
             }
-            _ => Some((key, min, max)),
+            _ => Some((api.key, api.min_advertised(), api.max_version)),
         })
         .map(|(key, min_version, max_version)| ApiVersion {
             api_key: key.0,

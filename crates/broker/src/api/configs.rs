@@ -6,8 +6,8 @@ use thalweg_metadata::{ApiError, controller};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::*;
 
+use crate::api::context::Context;
 use crate::api::forward;
-use crate::api::request::Context;
 use crate::node::loggers::{self, BROKER_LOGGER};
 
 pub(super) async fn describe(

@@ -12,7 +12,7 @@ use thalweg_wire::messages::delete_records_response::{
 use thalweg_wire::messages::{DeleteRecordsRequest, DeleteRecordsResponse};
 use tokio::time::Instant;
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::replicas::partition::Partition;
 
 /// "Up to the high watermark."

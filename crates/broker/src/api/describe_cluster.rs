@@ -3,7 +3,7 @@
 use thalweg_metadata::controller::describe_cluster;
 use thalweg_wire::messages::{DescribeClusterRequest, DescribeClusterResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 
 pub(super) async fn handle(
     context: Context,

@@ -8,7 +8,7 @@ use thalweg_wire::messages::describe_log_dirs_response::{
 };
 use thalweg_wire::messages::{DescribeLogDirsRequest, DescribeLogDirsResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::control::membership;
 
 pub(super) async fn handle(

@@ -6,7 +6,7 @@ use thalweg_wire::messages::describe_producers_response::{
 };
 use thalweg_wire::messages::{DescribeProducersRequest, DescribeProducersResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::replicas::Replicas;
 use thalweg_metadata::controller::is_legal_topic_name;
 

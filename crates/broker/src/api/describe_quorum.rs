@@ -4,7 +4,7 @@ use thalweg_metadata::controller::{QuorumState, describe_quorum};
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::{DescribeQuorumRequest, DescribeQuorumResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::control::kraft::Controller;
 
 pub(super) async fn handle(

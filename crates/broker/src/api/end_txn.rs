@@ -6,7 +6,7 @@ use thalweg_transactions::{
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{EndTxnRequest, EndTxnResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::transactions::topic_partitions;
 
 /// The first version in which each transaction ends in another epoch.

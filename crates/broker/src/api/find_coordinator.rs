@@ -5,7 +5,7 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::find_coordinator_response::Coordinator;
 use thalweg_wire::messages::{FindCoordinatorRequest, FindCoordinatorResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::node::view::{BrokerAddress, View};
 use thalweg_metadata::controller::{OFFSETS_TOPIC, TRANSACTIONS_TOPIC};
 

@@ -3,27 +3,10 @@
 use std::sync::Arc;
 
 use thalweg_metadata::controller::ControllerRequest;
-use thalweg_wire::{ApiKey, ErrorCode};
+use thalweg_wire::ErrorCode;
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::control::kraft::ControllerError;
-
-/// What goes to the controllers: a client is told no version of these that they do not speak.
-pub(super) const FORWARDED: [ApiKey; 13] = [
-    ApiKey::CREATE_TOPICS,
-    ApiKey::DELETE_TOPICS,
-    ApiKey::ALTER_CONFIGS,
-    ApiKey::CREATE_PARTITIONS,
-    ApiKey::ELECT_LEADERS,
-    ApiKey::INCREMENTAL_ALTER_CONFIGS,
-    ApiKey::ALTER_PARTITION_REASSIGNMENTS,
-    ApiKey::LIST_PARTITION_REASSIGNMENTS,
-    ApiKey::ALTER_CLIENT_QUOTAS,
-    ApiKey::DESCRIBE_QUORUM,
-    ApiKey::UPDATE_FEATURES,
-    ApiKey::UNREGISTER_BROKER,
-    ApiKey::UNREGISTER_CONTROLLER,
-];
 
 /// The controller's answer; or why the client's connection has to end.
 pub(super) async fn handle<R: ControllerRequest>(

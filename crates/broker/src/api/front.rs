@@ -5,7 +5,6 @@ use std::sync::Arc;
 use parking_lot::{Mutex, MutexGuard};
 use thalweg_metadata::config::BrokerConfig;
 
-use crate::api::ApiTable;
 use crate::api::fetch_session::{self, SessionCache};
 use crate::net::budget::Budget;
 use crate::net::sockets::Sockets;
@@ -13,7 +12,6 @@ use crate::node::settings;
 
 /// What requests of all connections share.
 pub(crate) struct Front {
-    apis: ApiTable,
     sockets: Arc<Sockets>,
     fetch_budget: Arc<Budget>,
     answer_budget: Arc<Budget>,
@@ -27,7 +25,6 @@ impl Front {
         fetch_budget: Arc<Budget>,
     ) -> Arc<Front> {
         Arc::new(Front {
-            apis: ApiTable::new(),
             sockets,
             answer_budget: Budget::new(fetch_budget.limit()),
             fetch_budget,
@@ -36,10 +33,6 @@ impl Front {
                 bytes: settings::fetch_session_memory(),
             })),
         })
-    }
-
-    pub(crate) fn apis(&self) -> &ApiTable {
-        &self.apis
     }
 
     /// Connections of all listeners.

@@ -25,7 +25,7 @@ use thalweg_wire::messages::offset_fetch_response::{
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, GROUP_REBALANCES_TAG, Uuid};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
 use crate::replicas::Replicas;
@@ -187,7 +187,7 @@ pub(super) async fn describe(
                 }
             });
             if request.include_authorized_operations && group.error_code.is_ok() {
-                group.authorized_operations = super::GROUP_OPERATIONS;
+                group.authorized_operations = super::operations::GROUP_OPERATIONS;
             }
             group
         })
@@ -236,7 +236,7 @@ pub(super) async fn consumer_describe(
             let found = found.remove(&id);
             let mut group = found.unwrap_or_else(|| failed(id, ErrorCode::NOT_COORDINATOR));
             if request.include_authorized_operations && group.error_code.is_ok() {
-                group.authorized_operations = super::GROUP_OPERATIONS;
+                group.authorized_operations = super::operations::GROUP_OPERATIONS;
             }
             group
         })

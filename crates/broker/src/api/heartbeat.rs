@@ -34,12 +34,13 @@ use thalweg_groups::{Due, GroupResponse, HeldHeartbeat, HoldLimits};
 use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::time::Sleep;
 
+use super::codec::{encode, reply};
+use super::context::{Context, Scratch};
 use super::groups::{partition_of, submit_again, submit_to};
-use super::request::{Context, Scratch};
-use super::{Handled, encode, reply};
 use crate::coordination::groups::Groups;
 use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
+use crate::net::connection::Handled;
 use crate::net::connection::Parked;
 use crate::net::frame::NextRequest;
 use crate::node::metrics::Metrics;

@@ -6,7 +6,7 @@ use thalweg_transactions::{InitProducerId, Producer, TransactionRequest, Transac
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{InitProducerIdRequest, InitProducerIdResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::transactions::topic_partitions;
 
 /// The first version whose clients know PRODUCER_FENCED.

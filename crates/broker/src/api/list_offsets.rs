@@ -11,7 +11,7 @@ use thalweg_wire::messages::list_offsets_response::{
 };
 use thalweg_wire::messages::{ListOffsetsRequest, ListOffsetsResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::node::record_scan::Scan;
 use crate::replicas::partition::{Partition, ReadFailure};
 

@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::node::view::View;
 use thalweg_metadata::controller::{is_internal_topic, is_legal_topic_name};
 
@@ -82,7 +82,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
     for topic in &mut topics {
         topic.topic_authorized_operations =
             if request.include_topic_authorized_operations && topic.error_code.is_ok() {
-                super::TOPIC_OPERATIONS
+                super::operations::TOPIC_OPERATIONS
             } else {
                 OPERATIONS_UNSET
             };
@@ -104,7 +104,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
         controller_id: context.services.node.id(),
         topics,
         cluster_authorized_operations: if request.include_cluster_authorized_operations {
-            super::CLUSTER_OPERATIONS
+            super::operations::CLUSTER_OPERATIONS
         } else {
             OPERATIONS_UNSET
         },
@@ -245,7 +245,7 @@ pub(super) async fn describe_topic_partitions(
                     name: Some(name),
                     topic_id: Uuid::ZERO,
                     is_internal: internal,
-                    topic_authorized_operations: super::TOPIC_OPERATIONS,
+                    topic_authorized_operations: super::operations::TOPIC_OPERATIONS,
                     ..Default::default()
                 });
             }
@@ -279,7 +279,7 @@ pub(super) async fn describe_topic_partitions(
             topic_id: topic.id,
             is_internal: internal,
             partitions,
-            topic_authorized_operations: super::TOPIC_OPERATIONS,
+            topic_authorized_operations: super::operations::TOPIC_OPERATIONS,
             ..Default::default()
         });
         if let Some(partition_index) = next {

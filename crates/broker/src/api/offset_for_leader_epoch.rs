@@ -6,7 +6,7 @@ use thalweg_wire::messages::offset_for_leader_epoch_response::{
 };
 use thalweg_wire::messages::{OffsetForLeaderEpochRequest, OffsetForLeaderEpochResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::replicas::partition::ReadFailure;
 
 pub(super) async fn handle(

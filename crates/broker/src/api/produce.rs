@@ -22,7 +22,7 @@ use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 
 mod transactional;
 
-use crate::api::request::{Context, Scratch};
+use crate::api::context::{Context, Scratch};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
 use crate::node::workspace;
@@ -185,7 +185,12 @@ fn range_in(whole: &[u8], part: &[u8]) -> Range<usize> {
     }
 }
 
-pub(super) async fn handle(context: &Context, scratch: &mut Scratch, body: &mut [u8]) -> Handled {
+pub(super) async fn handle(
+    context: &Context,
+    scratch: &mut Scratch,
+    body: &mut [u8],
+    _charge: &mut Charge,
+) -> Handled {
     let mut work = Work::take();
     let handled = handle_with(context, scratch, &mut work, body).await;
     if !work.uncommitted.is_empty() {

@@ -13,7 +13,7 @@ use thalweg_wire::messages::{
     ListTransactionsResponse,
 };
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::transactions::topic_partitions;
 
 pub(super) async fn list(

@@ -15,7 +15,7 @@ use thalweg_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::groups;
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::transactions::{Operation, Question};
 use crate::net::budget::Charge;
 use crate::replicas::partition::Transactional;

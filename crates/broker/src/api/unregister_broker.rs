@@ -3,8 +3,8 @@
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{UnregisterBrokerRequest, UnregisterBrokerResponse};
 
+use crate::api::context::Context;
 use crate::api::forward;
-use crate::api::request::Context;
 
 pub(super) async fn handle(
     context: Context,

@@ -3,7 +3,7 @@
 
 use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::transactions::write_markers;
 
 pub(super) async fn handle(

@@ -19,8 +19,8 @@ use thalweg_wire::Uuid;
 use tokio::task::JoinHandle;
 
 use crate::Hooks;
+use crate::api::connection::ConnectionRequests;
 use crate::api::front::Front;
-use crate::api::request::ConnectionRequests;
 use crate::api::services::Services;
 use crate::boot::applier::{Applier, JoinedApplier};
 use crate::boot::descriptors::Shares;

@@ -384,7 +384,7 @@ mod tests {
             ("thalweg_broker::kraft", type_name::<crate::control::kraft::Controller>()),
             ("thalweg_broker::coordinators", type_name::<crate::coordination::groups::Groups>()),
             ("thalweg_broker::net", type_name::<crate::net::limits::ConnectionLimits>()),
-            ("thalweg_broker::api", type_name::<crate::api::request::Context>()),
+            ("thalweg_broker::api", type_name::<crate::api::context::Context>()),
         ];
         for (logger, logs) in of {
             assert!(logs.starts_with(logged_module(logger)), "{logger}: {logs}");

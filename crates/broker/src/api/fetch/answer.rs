@@ -14,8 +14,8 @@ use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
 use super::read::{Attempt, Cold, Part};
 use super::{Asks, Plan, Terms};
+use crate::api::context::Context;
 use crate::api::fetch_session::{NO_SESSION, TopicKey};
-use crate::api::request::Context;
 use crate::net::budget::{Budget, Charge};
 use crate::net::buffers;
 use crate::net::connection::{Parked, Reply};

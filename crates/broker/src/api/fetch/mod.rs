@@ -13,8 +13,8 @@ use parking_lot::Mutex;
 use thalweg_wire::messages::fetch_request::{FetchRequestView, FetchTopicView};
 use thalweg_wire::{ErrorCode, Reader};
 
+use crate::api::context::{Context, Scratch};
 use crate::api::fetch_session::{Mode, Session, TopicKey, Wanted};
-use crate::api::request::{Context, Scratch};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked};
 use crate::node::pool::Stopped;

@@ -6,8 +6,8 @@ use thalweg_log::{LogDir, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Asks, Plan, Terms};
+use crate::api::context::Context;
 use crate::api::fetch_session::{Session, TopicKey, Wanted};
-use crate::api::request::Context;
 use crate::replicas::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
 use crate::replicas::topics::TopicTable;
 

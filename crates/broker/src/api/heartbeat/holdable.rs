@@ -7,8 +7,8 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Message, Request};
 
+use super::super::context::Context;
 use super::super::groups::has_consumer_protocol;
-use super::super::request::Context;
 
 /// The epoch that a member of the consumer protocol joins with.
 const JOIN_EPOCH: i32 = 0;

@@ -9,7 +9,7 @@ use thalweg_records::BatchView;
 use thalweg_wire::ErrorCode;
 
 use super::{PartResult, Work, has_room_to_wait, wait_for_leadership};
-use crate::api::request::Context;
+use crate::api::context::Context;
 use crate::coordination::transactions::{Operation, Question, Verdict};
 use crate::replicas::partition::{Partition, Transactional};
 

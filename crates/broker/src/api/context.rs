@@ -5,14 +5,13 @@ use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
 use thalweg_wire::messages::DefaultPrincipalData;
-use thalweg_wire::{ApiKey, Reader, Writer};
+use thalweg_wire::{ApiKey, Writer};
 
 use crate::api::connection_members::ConnectionMembers;
 use crate::api::heartbeat::Heartbeats;
 use crate::api::services::Services;
 use crate::control::kraft::Client;
-use crate::net::budget::Charge;
-use crate::net::connection::{Handled, Reply, Requests};
+use crate::net::connection::Reply;
 use crate::net::listener::Listener;
 use crate::replicas::partition::AppendResults;
 
@@ -27,6 +26,20 @@ pub(crate) struct Peer {
 }
 
 impl Peer {
+    pub(crate) fn new(
+        services: &Arc<Services>,
+        listener: &Arc<Listener>,
+        address: SocketAddr,
+    ) -> Arc<Peer> {
+        Arc::new(Peer {
+            services: Arc::clone(services),
+            listener: Arc::clone(listener),
+            address,
+            host: OnceLock::new(),
+            members: ConnectionMembers::new(services),
+        })
+    }
+
     /// The address without its port, as Java prints one that has no host name: with a slash in front.
     pub(crate) fn host(&self) -> &Arc<str> {
         self.host.get_or_init(|| format!("/{}", self.address.ip()).into())
@@ -84,78 +97,4 @@ pub(crate) struct Scratch {
     /// Where appends of this connection that found their partition busy report to.
     pub(crate) append_results: Arc<AppendResults>,
     pub(crate) heartbeats: Heartbeats,
-}
-
-/// The requests of one connection.
-pub(crate) struct ConnectionRequests {
-    context: Context,
-    scratch: Scratch,
-}
-
-impl ConnectionRequests {
-    pub(crate) fn new(
-        services: &Arc<Services>,
-        listener: &Arc<Listener>,
-        address: SocketAddr,
-    ) -> ConnectionRequests {
-        let peer = Arc::new(Peer {
-            services: Arc::clone(services),
-            listener: Arc::clone(listener),
-            address,
-            host: OnceLock::new(),
-            members: ConnectionMembers::new(services),
-        });
-        let context = Context {
-            peer,
-            api_key: ApiKey(0),
-            version: 0,
-            correlation_id: 0,
-            client_id: Arc::from(""),
-        };
-        ConnectionRequests { context, scratch: Scratch::default() }
-    }
-}
-
-impl Requests for ConnectionRequests {
-    async fn handle(&mut self, frame: &mut [u8], charge: &mut Charge) -> Handled {
-        match header(&mut self.context, frame) {
-            Ok(at) => {
-                super::handle(&self.context, &mut self.scratch, &mut frame[at..], charge).await
-            }
-            Err(reason) => Handled::Close(reason),
-        }
-    }
-
-    fn reply(&mut self) -> &mut Reply {
-        &mut self.scratch.reply
-    }
-
-    fn uses_reserve(api_key: i16) -> bool {
-        // Followers need both, to come and to replicate.
-        matches!(ApiKey(api_key), ApiKey::FETCH | ApiKey::API_VERSIONS)
-    }
-}
-
-/// Reads the request header into the context; gives where the request itself begins.
-fn header(context: &mut Context, frame: &[u8]) -> Result<usize, String> {
-    let mut r = Reader::new(frame);
-    let mut read = || {
-        let api_key = ApiKey(r.i16()?);
-        let version = r.i16()?;
-        let correlation_id = r.i32()?;
-        let client_id = r.nullable_str(false)?.unwrap_or("");
-        if api_key.request_header_version(version) >= 2 {
-            r.tags(None, |_, _| Ok(false))?;
-        }
-        Ok::<_, thalweg_wire::DecodeError>((api_key, version, correlation_id, client_id))
-    };
-    let (api_key, version, correlation_id, client_id) =
-        read().map_err(|e| format!("malformed request header: {e}"))?;
-    context.api_key = api_key;
-    context.version = version;
-    context.correlation_id = correlation_id;
-    if *context.client_id != *client_id {
-        context.client_id = Arc::from(client_id);
-    }
-    Ok(frame.len() - r.remaining())
 }
