@@ -27,7 +27,7 @@ use crate::net::sockets::Sockets;
 use crate::node::clock::Clock;
 use crate::node::settings;
 use crate::replicas::Replicas;
-use crate::replicas::images::LeadershipListener;
+use crate::replicas::leadership::LeadershipListener;
 
 /// The rooms of a broker, but for the way to its controller.
 pub(super) struct Rooms {
@@ -111,9 +111,7 @@ fn groups(config: &BrokerConfig, image: Arc<MetadataImage>, clock: Clock) -> Gro
 }
 
 fn offsets_compression(config: &BrokerConfig) -> CompressionSpec {
-    let codec = config
-        .value("offsets.topic.compression.codec")
-        .and_then(|value| value.to_text().parse::<u8>().ok())
-        .and_then(Compression::from_id);
+    let codec = u8::try_from(config.offsets_topic_compression()).ok();
+    let codec = codec.and_then(Compression::from_id);
     CompressionSpec::new(codec.unwrap_or(Compression::None))
 }
