@@ -115,7 +115,7 @@ pub(super) fn open(
     let remote = RemoteController::new(status, life, config.node_id(), timeouts, versions);
     let services = rooms.with_controller(Controller::Remote(Box::new(remote)));
     let side = JoinedSide { applier, observer: Mutex::new(Some(observer)), deadline };
-    Ok(Start::new(services, report, Side::Joined(side)))
+    Ok(Start::new(services, report, Side::Joined(Box::new(side))))
 }
 
 impl JoinedSide {

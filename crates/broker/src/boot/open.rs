@@ -50,10 +50,11 @@ pub(super) fn open_logs(
     let image = Arc::new(MetadataImage::empty());
     let node =
         Node::new(cluster_id.clone(), clock, Random::new(), log_levels, config.clone(), image);
-    let (topics, news) = (Arc::default(), Arc::default());
+    let topics: Arc<ArcSwap<TopicTable>> = Arc::default();
+    let news = Arc::default();
     let failures = DirFailures::new(
         Arc::clone(&node),
-        Arc::clone(&topics),
+        &topics,
         Arc::clone(&news),
         metadata_dir.clone(),
         dirs.clone(),

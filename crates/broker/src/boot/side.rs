@@ -47,7 +47,7 @@ impl Found {
 /// The controller's side, once the directories are open.
 pub(super) enum Side {
     Embedded(Box<EmbeddedSide>),
-    Joined(JoinedSide),
+    Joined(Box<JoinedSide>),
 }
 
 impl Side {
