@@ -23,6 +23,7 @@ use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 mod transactional;
 
 use crate::api::context::{Context, Scratch};
+use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
 use crate::node::workspace;
@@ -692,20 +693,17 @@ fn respond(
             partition_responses: &parts[topic.parts.clone()],
         })
         .collect();
-    let image = (!leaders.is_empty()).then(|| {
+    if !leaders.is_empty() {
         context.services.node.metrics().leader_hints.add(1);
-        context.services.node.image()
-    });
-    let endpoints: Vec<NodeEndpointRef<'_>> = leaders
-        .iter()
-        .filter_map(|id| {
-            let node = image.as_ref()?.endpoint(*id, &context.listener.name)?;
-            Some(NodeEndpointRef {
-                node_id: *id,
-                host: node.host,
-                port: i32::from(node.port),
-                rack: node.rack,
-            })
+    }
+    let hints = LeaderHints::new(context, !leaders.is_empty());
+    let endpoints: Vec<NodeEndpointRef<'_>> = hints
+        .addresses(context, &leaders)
+        .map(|node| NodeEndpointRef {
+            node_id: node.id,
+            host: node.host,
+            port: i32::from(node.port),
+            rack: node.rack,
         })
         .collect();
     let response =

@@ -2,7 +2,9 @@
 //! effect on them.
 
 pub(crate) mod images;
+pub(crate) mod leadership;
 pub(crate) mod moves;
+pub(crate) mod open;
 pub(crate) mod openings;
 pub(crate) mod partition;
 pub(crate) mod replication;
@@ -20,7 +22,7 @@ use tokio::sync::Notify;
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
 use crate::node::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
-use images::LeadershipListener;
+use leadership::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
 use partition::Shared;

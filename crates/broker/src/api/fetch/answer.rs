@@ -16,6 +16,7 @@ use super::read::{Attempt, Cold, Part};
 use super::{Asks, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{NO_SESSION, TopicKey};
+use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::{Budget, Charge};
 use crate::net::connection::{Parked, Reply};
 use crate::net::send::FileRange;
@@ -285,22 +286,17 @@ pub(super) fn write_gathered(
             }
         })
         .collect();
-    let image = (!leaders.is_empty()).then(|| {
-        if terms.replica.is_none() {
-            context.services.node.metrics().leader_hints.add(1);
-        }
-        context.services.node.image()
-    });
-    let endpoints: Vec<NodeEndpointRef<'_>> = leaders
-        .iter()
-        .filter_map(|id| {
-            let node = image.as_ref()?.endpoint(*id, &context.listener.name)?;
-            Some(NodeEndpointRef {
-                node_id: *id,
-                host: node.host,
-                port: i32::from(node.port),
-                rack: node.rack,
-            })
+    if !leaders.is_empty() && terms.replica.is_none() {
+        context.services.node.metrics().leader_hints.add(1);
+    }
+    let hints = LeaderHints::new(context, !leaders.is_empty());
+    let endpoints: Vec<NodeEndpointRef<'_>> = hints
+        .addresses(context, &leaders)
+        .map(|node| NodeEndpointRef {
+            node_id: node.id,
+            host: node.host,
+            port: i32::from(node.port),
+            rack: node.rack,
         })
         .collect();
     let response = FetchResponseRef {

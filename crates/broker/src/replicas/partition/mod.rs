@@ -37,7 +37,7 @@ pub(crate) use verify::Transactional;
 
 use crate::node::Node;
 use crate::replicas::replication::{IsrChanges, ShortPolls, Throttles};
-use crate::replicas::topics::TopicSettings;
+use crate::replicas::topic_settings::TopicSettings;
 use crate::replicas::wait::WakeList;
 use delayed_produce::DelayedProduceList;
 
