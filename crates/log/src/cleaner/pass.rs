@@ -19,17 +19,17 @@ use super::output::{Buffers, Output};
 use super::plan::{Plan, between};
 use super::state::Ticket;
 use super::transactions::CleanedTransactions;
-use crate::config::LogConfig;
-use crate::dir::random_u128;
-use crate::disk::OpenFile;
-use crate::error::StorageError;
-use crate::log::{Log, Segments};
-use crate::names;
-use crate::read::{collect_aborted, floor_segment};
-use crate::scan::{Scan, ScanError};
-use crate::segment::{Segment, SegmentConfig};
-use crate::stage::Stage;
-use crate::walk::{Wait, WalkError};
+use crate::format::scan::{Scan, ScanError};
+use crate::format::walk::{Wait, WalkError};
+use crate::fs::disk::OpenFile;
+use crate::fs::names;
+use crate::fs::stage::Stage;
+use crate::partition::config::LogConfig;
+use crate::partition::dir::random_u128;
+use crate::partition::error::StorageError;
+use crate::partition::log::{Log, Segments};
+use crate::partition::read::{collect_aborted, floor_segment};
+use crate::partition::segment::{Segment, SegmentConfig};
 
 /// Why a pass did not come to its end.
 #[derive(Debug)]
@@ -577,7 +577,7 @@ impl From<PassError> for Stop {
 /// Where the producers stand that the log remembers.
 fn last_records(log: &Log) -> HashMap<i64, LastRecord> {
     let writer = log.writer();
-    let of = |producer: &crate::producers::Producer| LastRecord {
+    let of = |producer: &crate::partition::producers::Producer| LastRecord {
         data_offset: producer.last_batch().map(|batch| batch.last_offset).filter(|&at| at >= 0),
         epoch: producer.epoch,
     };

@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::log::{Log, Segments};
-use crate::read::floor_segment;
-use crate::segment::Segment;
+use crate::partition::log::{Log, Segments};
+use crate::partition::read::floor_segment;
+use crate::partition::segment::Segment;
 
 /// What a pass through a log would do.
 #[derive(Clone, Debug)]

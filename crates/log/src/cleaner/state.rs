@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::log::Log;
+use crate::partition::log::Log;
 
 /// Behind a leaf lock of the log.
 #[derive(Default, Debug)]

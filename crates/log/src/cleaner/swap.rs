@@ -13,12 +13,12 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::state::Ticket;
-use crate::dir::{DeleteDelay, retry_exhausted};
-use crate::error::StorageError;
-use crate::log::Log;
-use crate::names;
-use crate::segment::Segment;
-use crate::stage::Stage;
+use crate::fs::names;
+use crate::fs::stage::Stage;
+use crate::partition::dir::{DeleteDelay, retry_exhausted};
+use crate::partition::error::StorageError;
+use crate::partition::log::Log;
+use crate::partition::segment::Segment;
 
 impl Log {
     /// Puts `new`, whose files are flushed, in the place of `old`. False if the pass does not count any

@@ -18,11 +18,11 @@ use super::pass::{self, Done, Pace, PassError, Worker};
 use super::plan::Plan;
 use super::state::Ticket;
 use super::throttle::Throttle;
-use crate::dir::LogDir;
-use crate::error::StorageError;
-use crate::housekeeping::{logs_in, write_cleaned_offsets};
-use crate::log::Log;
-use crate::manager::{LogManager, Logs};
+use crate::partition::dir::LogDir;
+use crate::partition::error::StorageError;
+use crate::partition::log::Log;
+use crate::store::housekeeping::{logs_in, write_cleaned_offsets};
+use crate::store::manager::{LogManager, Logs};
 
 /// Milliseconds since 1970, now.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;

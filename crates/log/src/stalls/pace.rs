@@ -17,8 +17,8 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::log::Log;
 use crate::metrics::Metrics;
+use crate::partition::log::Log;
 use crate::stalls::Stalls;
 use crate::stalls::watch;
 

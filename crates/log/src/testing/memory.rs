@@ -9,7 +9,7 @@ use thalweg_wire::ErrorCode;
 
 use super::BatchSpec;
 use crate::AbortedTxn;
-use crate::producers::{
+use crate::partition::producers::{
     AppendOrigin, Judgement, ProducerError, ProducerState, TransactionCheck, Updates, Verdict,
     VerificationGuard,
 };

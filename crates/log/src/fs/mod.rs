@@ -1,0 +1,10 @@
+//! Files: every operation on the disk, the open files, the names of files and directories.
+//!
+//! Invariants:
+//! - Nothing else in this crate opens, writes, renames or removes a file.
+//! - Nothing here knows what a file holds.
+
+pub(crate) mod disk;
+pub(crate) mod file_pool;
+pub(crate) mod names;
+pub(crate) mod stage;

@@ -1,0 +1,721 @@
+//! The log of one partition.
+//!
+//! What guards what, in the order in which they are taken:
+//! - `change`: held by whoever takes segments or records away (retention, DeleteRecords, truncation,
+//!   deletion, the close), from beginning to end, also while it waits for the disk; of compaction only
+//!   while it replaces segments.
+//! - the turn (`queue`): whoever appends, rolls, truncates or closes has it. Appends that find it
+//!   taken are queued. A roll, a truncation and the close wait for the disk with it; a flush
+//!   does without.
+//! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets,
+//!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
+//!   work.
+//! - `epochs_file`: held while the epochs' file is written; where both are needed, before `writer`.
+//! - `cleaning`, `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
+//!   index locks are leaves, held for a few instructions.
+//!
+//! Readers take none of the first three: they go by the published end and the list of segments.
+
+use std::ops::{Deref, DerefMut};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock, Weak};
+use std::time::Duration;
+
+use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
+use thalweg_wire::Uuid;
+
+use crate::cleaner::Cleaning;
+use crate::format::checkpoint;
+use crate::format::epochs::Epochs;
+use crate::fs::names;
+use crate::partition::config::LogConfig;
+use crate::partition::dir::LogDir;
+use crate::partition::error::{AppendError, ReadError, StorageError};
+use crate::partition::hints::Hints;
+use crate::partition::producers::{ProducerState, Updates};
+use crate::partition::queue::Queue;
+use crate::partition::role::Role;
+use crate::partition::segment::{Home, Segment, SegmentConfig};
+use crate::partition::submit::Unflushed;
+
+/// How long a rise of the high watermark waits for the writer's lock. A write that takes longer is a disk that hangs.
+const WRITER_WAIT_MAX: Duration = Duration::from_millis(1);
+
+/// The segments in order, never empty; replaced as a whole.
+pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
+
+/// Where the log ends: an offset, and where it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct End {
+    pub(crate) offset: i64,
+    pub(crate) segment: i64,
+    pub(crate) position: u32,
+}
+
+/// The offsets that matter of a log, taken together.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogOffsets {
+    /// The first offset that can be read.
+    pub log_start_offset: i64,
+    /// Consumers see what is before it.
+    pub high_watermark: i64,
+    /// Consumers of committed transactions see what is before it.
+    pub last_stable_offset: i64,
+    /// The offset the next record will get.
+    pub log_end_offset: i64,
+}
+
+/// A transaction that is open in a partition. -1 stands for "none", as in Kafka.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OpenTransaction {
+    /// Its producer's id.
+    pub producer_id: i64,
+    /// Its producer's epoch.
+    pub producer_epoch: i16,
+    /// Epoch of the coordinator that ended its producer's last transaction.
+    pub coordinator_epoch: i32,
+    /// Where it begins.
+    pub first_offset: i64,
+    /// Timestamp of its producer's last batch.
+    pub last_timestamp: i64,
+}
+
+fn open_txn_timestamp(producers: &ProducerState) -> i64 {
+    producers.oldest_open().map_or(-1, |(_, _, producer)| producer.last_timestamp)
+}
+
+/// One producer as a log remembers it. -1 stands for "none", as in Kafka.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ActiveProducer {
+    /// Its id.
+    pub producer_id: i64,
+    /// Its newest epoch.
+    pub producer_epoch: i16,
+    /// Sequence of its last record.
+    pub last_sequence: i32,
+    /// Timestamp of its last batch.
+    pub last_timestamp: i64,
+    /// Epoch of the coordinator that ended its last transaction.
+    pub coordinator_epoch: i32,
+    /// Where its open transaction begins.
+    pub txn_start_offset: i64,
+}
+
+/// What appends go by and change.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    pub(crate) active: Arc<Segment>,
+    pub(crate) end_offset: i64,
+    pub(crate) end_position: u32,
+    pub(crate) producers: ProducerState,
+    pub(crate) updates: Updates,
+    /// The active segment is being closed: until it is, nobody calls its end flushed, because then
+    /// nobody would flush its indexes.
+    pub(crate) rolling: bool,
+    pub(crate) role: Role,
+    /// Raised by every truncation.
+    pub(crate) generation: u64,
+    pub(crate) latest_epoch: i32,
+}
+
+/// What a [`Log`] is made of when it has been loaded.
+pub(crate) struct Loaded {
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+    pub(crate) topic_id: Option<Uuid>,
+    pub(crate) home: Arc<Home>,
+    pub(crate) config: Arc<LogConfig>,
+    pub(crate) segments: Vec<Arc<Segment>>,
+    pub(crate) log_start_offset: i64,
+    pub(crate) end_offset: i64,
+    pub(crate) high_watermark: i64,
+    pub(crate) recovery_point: i64,
+    pub(crate) epochs: Epochs,
+    pub(crate) producers: ProducerState,
+    pub(crate) snapshots: Vec<i64>,
+    /// Another process may have left files without a sync.
+    pub(crate) unsynced: bool,
+    /// The newest producer snapshot was not synced, as far as is known.
+    pub(crate) snapshot_unsynced: bool,
+    /// As the cleaner's checkpoint has it.
+    pub(crate) cleaned_offset: Option<i64>,
+    /// The directory whose copy this one replaces, as its marker says.
+    pub(crate) replaces: Option<Uuid>,
+    pub(crate) now_ms: i64,
+}
+
+/// One partition's log. See the module for its locks; every method may be called from any thread.
+pub struct Log {
+    pub(crate) me: Weak<Log>,
+    pub(crate) topic: Arc<str>,
+    pub(crate) partition: i32,
+    topic_id: OnceLock<Uuid>,
+    /// Where it was opened; where it is now, [`Log::home`] says.
+    first_home: Arc<Home>,
+    config: RwLock<Arc<LogConfig>>,
+    change: Mutex<()>,
+    /// Held while a follower cuts its log off, and while the role changes.
+    pub(crate) cutting: Mutex<()>,
+    /// The lowest offset that the log was cut at since its future replica followed.
+    pub(crate) cut_to: AtomicI64,
+    /// The directory whose copy of the partition this one replaces, while its marker is there.
+    pub(crate) replaces: Mutex<Option<Uuid>>,
+    writer: Mutex<Writer>,
+    pub(crate) queue: Queue,
+    /// Appends whose answers wait for a flush.
+    pub(crate) unflushed: Mutex<Unflushed>,
+    /// On the list of the directory's writer thread.
+    pub(crate) scheduled: AtomicBool,
+    segments: RwLock<Segments>,
+    end: Mutex<End>,
+    log_end_offset: AtomicI64,
+    log_start_offset: AtomicI64,
+    high_watermark: AtomicI64,
+    /// `i64::MAX` while no transaction is open or undecided.
+    first_unstable_offset: AtomicI64,
+    pub(crate) recovery_point: AtomicI64,
+    pub(crate) last_flush_ms: AtomicI64,
+    /// Segments below this are closed and wait for their flush.
+    pub(crate) flush_wanted: AtomicI64,
+    has_transactions: AtomicBool,
+    /// Of the last batch of the producer whose open transaction began first; -1 while none is open.
+    open_txn_timestamp: AtomicI64,
+    /// How many producers the log remembers.
+    producer_count: AtomicUsize,
+    /// Who hears of it when these are looked at late.
+    decided: Mutex<Option<Weak<dyn DecidedListener>>>,
+    /// The high watermark has risen, and the transactions below it have not been looked at.
+    has_undecided: AtomicBool,
+    pub(crate) closed: AtomicBool,
+    /// `partition.metadata` was written and not synced, as far as is known.
+    pub(crate) metadata_unsynced: AtomicBool,
+    pub(crate) epochs: RwLock<Epochs>,
+    /// Held while the epochs' file is written.
+    pub(crate) epochs_file: Mutex<()>,
+    pub(crate) hints: Mutex<Hints>,
+    pub(crate) cleaning: Mutex<Cleaning>,
+    /// Offsets of the producer snapshots on disk, ascending.
+    pub(crate) snapshots: Mutex<Vec<i64>>,
+    /// The newest of them was not synced, as far as is known.
+    pub(crate) snapshot_unsynced: AtomicBool,
+}
+
+impl std::fmt::Debug for Log {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log")
+            .field("topic", &self.topic)
+            .field("partition", &self.partition)
+            .field("offsets", &self.offsets())
+            .finish()
+    }
+}
+
+impl Log {
+    pub(crate) fn new(mut loaded: Loaded) -> Option<Arc<Log>> {
+        let high_watermark =
+            loaded.high_watermark.min(loaded.end_offset).max(loaded.log_start_offset);
+        loaded.producers.on_high_watermark(high_watermark);
+        loaded.epochs.inherited = loaded.unsynced;
+        // A clean stop does not sync a partition without records.
+        let is_new = loaded.unsynced || loaded.end_offset <= loaded.log_start_offset;
+        let active = loaded.segments.last()?.clone();
+        active.pin_if_wanted();
+        let end =
+            End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
+        let has_transactions = loaded.producers.has_transactions();
+        let open_txn_timestamp = open_txn_timestamp(&loaded.producers);
+        let producer_count = loaded.producers.len();
+        let first_unstable = loaded.producers.first_unstable_offset().unwrap_or(i64::MAX);
+        let latest_epoch = loaded.epochs.latest().map_or(-1, |(epoch, _)| epoch);
+        let log_start = loaded.log_start_offset;
+        let cleaning = Cleaning::found(loaded.cleaned_offset, log_start, loaded.end_offset);
+        let topic_id = OnceLock::new();
+        if let Some(id) = loaded.topic_id {
+            let _ = topic_id.set(id);
+        }
+        let writer = Writer {
+            end_offset: end.offset,
+            end_position: end.position,
+            active,
+            producers: loaded.producers,
+            updates: Updates::default(),
+            rolling: false,
+            role: Role::Unassigned,
+            generation: 0,
+            latest_epoch,
+        };
+        Some(Arc::new_cyclic(|me| Log {
+            me: me.clone(),
+            topic: loaded.topic,
+            partition: loaded.partition,
+            topic_id,
+            first_home: loaded.home,
+            config: RwLock::new(loaded.config),
+            change: Mutex::new(()),
+            cutting: Mutex::new(()),
+            cut_to: AtomicI64::new(i64::MAX),
+            replaces: Mutex::new(loaded.replaces),
+            writer: Mutex::new(writer),
+            queue: Queue::default(),
+            unflushed: Mutex::default(),
+            scheduled: AtomicBool::new(false),
+            segments: RwLock::new(Arc::new(loaded.segments)),
+            end: Mutex::new(end),
+            log_end_offset: AtomicI64::new(end.offset),
+            log_start_offset: AtomicI64::new(log_start),
+            high_watermark: AtomicI64::new(high_watermark),
+            first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
+            recovery_point: AtomicI64::new(loaded.recovery_point.min(end.offset)),
+            last_flush_ms: AtomicI64::new(loaded.now_ms),
+            flush_wanted: AtomicI64::new(-1),
+            has_transactions: AtomicBool::new(has_transactions),
+            open_txn_timestamp: AtomicI64::new(open_txn_timestamp),
+            producer_count: AtomicUsize::new(producer_count),
+            decided: Mutex::new(None),
+            has_undecided: AtomicBool::new(false),
+            closed: AtomicBool::new(false),
+            metadata_unsynced: AtomicBool::new(is_new && loaded.topic_id.is_some()),
+            epochs: RwLock::new(loaded.epochs),
+            epochs_file: Mutex::new(()),
+            hints: Mutex::new(Hints::default()),
+            cleaning: Mutex::new(cleaning),
+            snapshots: Mutex::new(loaded.snapshots),
+            snapshot_unsynced: AtomicBool::new(loaded.snapshot_unsynced),
+        }))
+    }
+
+    /// The topic's name.
+    pub fn topic(&self) -> &Arc<str> {
+        &self.topic
+    }
+
+    /// The partition's number.
+    pub fn partition(&self) -> i32 {
+        self.partition
+    }
+
+    /// The topic's id, as in `partition.metadata`; `None` if the file is missing.
+    pub fn topic_id(&self) -> Option<Uuid> {
+        self.topic_id.get().copied()
+    }
+
+    /// Gives a log without `partition.metadata` its topic id. Says whether the log has this id now.
+    ///
+    /// The file is flushed with the partition's first flush: one sync for each of a
+    /// thousand new partitions would take minutes. A power cut before that leaves a log without an
+    /// id, which gets it again from the metadata by its topic's name.
+    pub fn assign_topic_id(&self, id: Uuid) -> Result<bool, StorageError> {
+        if let Some(known) = self.topic_id() {
+            return Ok(known == id);
+        }
+        let dir = &self.home().dir;
+        let path = self.path().join(names::PARTITION_METADATA);
+        let content = checkpoint::format_partition_metadata(id);
+        let written = dir.disk.replace_unsynced(&path, &content);
+        dir.guard("write", &path, written)?;
+        if self.recovery_point() > 0 {
+            // It has flushed records and lost its id, to a power cut: there are few of these, and their
+            // first flush is over.
+            self.flush_metadata()?;
+            let home = self.path();
+            self.guard("flush", &home, dir.disk.sync_dir(&home))?;
+        } else {
+            self.metadata_unsynced.store(true, Ordering::Release);
+        }
+        // Once it is written: a log that was not told its id is told again.
+        Ok(self.topic_id.set(id).is_ok() || self.topic_id() == Some(id))
+    }
+
+    /// Where the partition is: what it refers to stays there for as long as the log. Whoever has neither the turn
+    /// nor `change` may find that it has moved the next time.
+    #[inline]
+    pub(crate) fn home(&self) -> &Arc<Home> {
+        let mut home = &self.first_home;
+        while let Some(next) = home.next.get() {
+            home = next;
+        }
+        home
+    }
+
+    /// Where it was before it moved to where it is; where it is, if it never has.
+    pub(crate) fn home_before(&self) -> &Arc<Home> {
+        let mut home = &self.first_home;
+        while let Some(next) = home.next.get().filter(|next| next.next.get().is_some()) {
+            home = next;
+        }
+        home
+    }
+
+    /// The log directory the partition is in.
+    pub fn dir(&self) -> &Arc<LogDir> {
+        &self.home().dir
+    }
+
+    /// The partition's own directory.
+    pub fn path(&self) -> Arc<Path> {
+        self.home().path()
+    }
+
+    /// The topic's configs.
+    pub fn config(&self) -> Arc<LogConfig> {
+        self.config.read().clone()
+    }
+
+    pub(crate) fn config_ref(&self) -> RwLockReadGuard<'_, Arc<LogConfig>> {
+        self.config.read()
+    }
+
+    /// The topic's configs, once they are known: the log was made, or opened, with the defaults,
+    /// and so was its active segment. What changes later goes to [`Self::update_config`]: as in
+    /// Kafka, the index of a segment keeps the interval that it was begun with.
+    pub fn configure(&self, config: Arc<LogConfig>, now_ms: i64) {
+        let of_segment = SegmentConfig::of(&config, now_ms);
+        self.update_config(config);
+        if let Some(active) = self.segments().last() {
+            active.configure(&of_segment);
+        }
+    }
+
+    /// New configs, from now on. A log that is not to be compacted any more is left alone at once.
+    pub fn update_config(&self, config: Arc<LogConfig>) {
+        let is_compacted = config.compact;
+        let before = std::mem::replace(&mut *self.config.write(), config);
+        if before.compact && !is_compacted {
+            self.abort_cleaning();
+        }
+    }
+
+    /// Log start, high watermark, last stable offset and log end.
+    pub fn offsets(&self) -> LogOffsets {
+        // The end is read last: what is read before it can only lag behind it.
+        let log_start_offset = self.log_start_offset();
+        let high_watermark = self.high_watermark();
+        let last_stable_offset =
+            high_watermark.min(self.first_unstable_offset.load(Ordering::Acquire));
+        let log_end_offset = self.log_end_offset();
+        LogOffsets { log_start_offset, high_watermark, last_stable_offset, log_end_offset }
+    }
+
+    /// The first offset that can be read.
+    pub fn log_start_offset(&self) -> i64 {
+        self.log_start_offset.load(Ordering::Acquire)
+    }
+
+    /// The offset the next record will get.
+    pub fn log_end_offset(&self) -> i64 {
+        self.log_end_offset.load(Ordering::Acquire)
+    }
+
+    /// Consumers see what is before it.
+    pub fn high_watermark(&self) -> i64 {
+        self.high_watermark.load(Ordering::Acquire)
+    }
+
+    /// Consumers of committed transactions see what is before it.
+    pub fn last_stable_offset(&self) -> i64 {
+        self.high_watermark().min(self.first_unstable_offset.load(Ordering::Acquire))
+    }
+
+    /// Everything before it has been flushed to the disk.
+    pub fn recovery_point(&self) -> i64 {
+        self.recovery_point.load(Ordering::Acquire)
+    }
+
+    /// Bytes of all segments.
+    pub fn size(&self) -> u64 {
+        self.segments().iter().map(|segment| u64::from(segment.size())).sum()
+    }
+
+    /// How many segments there are.
+    pub fn segment_count(&self) -> usize {
+        self.segments.read().len()
+    }
+
+    /// Base offsets of the segments, ascending.
+    pub fn segment_base_offsets(&self) -> Vec<i64> {
+        self.segments().iter().map(|segment| segment.base_offset).collect()
+    }
+
+    /// Raises the high watermark; never past the log's end, never lowers it. Says whether it moved.
+    pub fn advance_high_watermark(&self, offset: i64) -> bool {
+        let offset = offset.min(self.log_end_offset());
+        let before = self.high_watermark.fetch_max(offset, Ordering::AcqRel);
+        if before >= offset {
+            return false;
+        }
+        if self.has_transactions.load(Ordering::Acquire) {
+            self.has_undecided.store(true, Ordering::SeqCst);
+            // Where a write to the disk hangs, who has the lock does it.
+            self.decide(Some(WRITER_WAIT_MAX));
+        }
+        true
+    }
+
+    /// Who hears when readers of committed records may have more.
+    pub fn set_decided_listener(&self, listener: Weak<dyn DecidedListener>) {
+        *self.decided.lock() = Some(listener);
+    }
+
+    /// Transactions that ended below the high watermark are decided, if it has risen and the writer's lock is to be had.
+    fn decide(&self, wait: Option<Duration>) {
+        while self.has_undecided.load(Ordering::SeqCst) {
+            let writer = match wait {
+                Some(wait) => self.writer.try_lock_for(wait),
+                None => self.writer.try_lock(),
+            };
+            let Some(mut writer) = writer else { return };
+            if self.has_undecided.swap(false, Ordering::SeqCst) {
+                writer.producers.on_high_watermark(self.high_watermark());
+                self.publish_transactions(&writer);
+            }
+        }
+    }
+
+    /// The newest leader epoch, and where it began.
+    pub fn latest_epoch(&self) -> Option<(i32, i64)> {
+        self.epochs.read().latest()
+    }
+
+    /// All leader epochs that the log knows, with the offsets they begin at.
+    pub fn leader_epochs(&self) -> Vec<(i32, i64)> {
+        self.epochs.read().entries().to_vec()
+    }
+
+    /// The oldest leader epoch that the log still has, and where it begins.
+    pub fn earliest_epoch(&self) -> Option<(i32, i64)> {
+        self.epochs.read().earliest()
+    }
+
+    /// The leader epoch that a record at `offset` was written in.
+    pub fn epoch_of(&self, offset: i64) -> Option<i32> {
+        self.epochs.read().epoch_of(offset)
+    }
+
+    /// The largest epoch not above `epoch` that the log knows, and the offset after its last
+    /// record; `None` where Kafka answers -1 and -1.
+    pub fn end_offset_for_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
+        let (found, offset) = self.epochs.read().end_offset_for(epoch, self.log_end_offset());
+        (offset >= 0).then_some((found, offset))
+    }
+
+    pub(crate) fn note_epoch(&self, writer: &mut Writer, epoch: i32, offset: i64) {
+        if epoch >= 0 && epoch != writer.latest_epoch {
+            let mut epochs = self.epochs.write();
+            epochs.assign(epoch, offset);
+            writer.latest_epoch = epochs.latest().map_or(-1, |(epoch, _)| epoch);
+        }
+    }
+
+    /// The oldest transaction that nobody has ended. `None` also while a write to a disk hangs.
+    pub fn open_transaction(&self) -> Option<OpenTransaction> {
+        let writer = self.writer.try_lock_for(WRITER_WAIT_MAX)?;
+        let writer = WriterGuard { writer, _then: Then(self) };
+        let (first_offset, producer_id, producer) = writer.producers.oldest_open()?;
+        Some(OpenTransaction {
+            producer_id,
+            producer_epoch: producer.epoch,
+            coordinator_epoch: producer.coordinator_epoch,
+            first_offset,
+            last_timestamp: producer.last_timestamp,
+        })
+    }
+
+    /// Timestamp of the last batch of the producer whose open transaction began first, -1 while none is open; without a
+    /// lock.
+    pub fn open_transaction_timestamp(&self) -> i64 {
+        self.open_txn_timestamp.load(Ordering::Acquire)
+    }
+
+    /// How many producers the log remembers; without a lock.
+    pub fn producer_count(&self) -> usize {
+        self.producer_count.load(Ordering::Relaxed)
+    }
+
+    /// The producers that the log remembers, as DescribeProducers tells them.
+    pub fn active_producers(&self) -> Vec<ActiveProducer> {
+        let writer = self.writer();
+        writer
+            .producers
+            .iter()
+            .map(|(&producer_id, producer)| ActiveProducer {
+                producer_id,
+                producer_epoch: producer.epoch,
+                last_sequence: producer.last_sequence(),
+                last_timestamp: producer.last_timestamp,
+                coordinator_epoch: producer.coordinator_epoch,
+                txn_start_offset: producer.txn_first_offset,
+            })
+            .collect()
+    }
+
+    // -- inner ------------------------------------------------------------------------------
+
+    /// Where the log ends, its producers, its role. Not across anything that waits for the disk.
+    pub(crate) fn writer(&self) -> WriterGuard<'_> {
+        WriterGuard { writer: self.writer.lock(), _then: Then(self) }
+    }
+
+    /// The same, if nobody has it.
+    pub(crate) fn try_writer(&self) -> Option<WriterGuard<'_>> {
+        Some(WriterGuard { writer: self.writer.try_lock()?, _then: Then(self) })
+    }
+
+    /// The right to take segments or records away.
+    pub(crate) fn lock_change(&self) -> MutexGuard<'_, ()> {
+        self.change.lock()
+    }
+
+    pub(crate) fn segments(&self) -> Segments {
+        self.segments.read().clone()
+    }
+
+    /// The segments, and where the log ends, of the same directory.
+    pub(crate) fn segments_and_end(&self) -> (Segments, End) {
+        let segments = self.segments.read();
+        (segments.clone(), self.end())
+    }
+
+    /// The log is where `other` is from here on, and has its segments: the same batches. Readers see all of it or
+    /// nothing. For who has the turn, of both.
+    pub(crate) fn move_to(&self, writer: &mut Writer, other: &Log, others: &Writer) {
+        let mut segments = self.segments.write();
+        let mut end = self.end.lock();
+        // There is one at a time who moves it, and nothing else is set there.
+        let _ = self.home().next.set(other.home().clone());
+        *segments = other.segments();
+        writer.active = others.active.clone();
+        writer.end_position = others.end_position;
+        writer.generation = writer.generation.wrapping_add(1);
+        *end = End {
+            offset: writer.end_offset,
+            segment: writer.active.base_offset,
+            position: writer.end_position,
+        };
+    }
+
+    /// Replaces the list. A roll may add to it while somebody else takes away from its beginning.
+    pub(crate) fn change_segments(&self, change: impl FnOnce(&mut Vec<Arc<Segment>>)) {
+        let mut segments = self.segments.write();
+        let mut list = segments.as_ref().clone();
+        change(&mut list);
+        *segments = Arc::new(list);
+    }
+
+    pub(crate) fn end(&self) -> End {
+        *self.end.lock()
+    }
+
+    /// Makes the writer's end the one that readers see.
+    pub(crate) fn publish_end(&self, writer: &Writer) {
+        writer.active.set_size(writer.end_position);
+        *self.end.lock() = End {
+            offset: writer.end_offset,
+            segment: writer.active.base_offset,
+            position: writer.end_position,
+        };
+        self.log_end_offset.store(writer.end_offset, Ordering::Release);
+    }
+
+    pub(crate) fn publish_transactions(&self, writer: &Writer) {
+        let unstable = writer
+            .producers
+            .first_unstable_offset()
+            .map_or(i64::MAX, |offset| offset.max(self.log_start_offset()));
+        self.has_transactions.store(writer.producers.has_transactions(), Ordering::Release);
+        self.first_unstable_offset.store(unstable, Ordering::Release);
+        let timestamp = open_txn_timestamp(&writer.producers);
+        self.open_txn_timestamp.store(timestamp, Ordering::Release);
+    }
+
+    pub(crate) fn publish_producer_count(&self, writer: &Writer) {
+        self.producer_count.store(writer.producers.len(), Ordering::Relaxed);
+    }
+
+    pub(crate) fn store_log_start(&self, offset: i64) {
+        self.log_start_offset.store(offset, Ordering::Release);
+    }
+
+    pub(crate) fn raise_high_watermark(&self, offset: i64) {
+        self.high_watermark.fetch_max(offset, Ordering::AcqRel);
+    }
+
+    pub(crate) fn store_high_watermark(&self, offset: i64) {
+        self.high_watermark.store(offset, Ordering::Release);
+    }
+
+    /// An I/O result becomes a storage result. An error takes the directory offline, unless it
+    /// only says that the log was deleted or moved meanwhile, or is retriable.
+    pub(crate) fn guard<T>(
+        &self,
+        action: &str,
+        path: &Path,
+        result: std::io::Result<T>,
+    ) -> Result<T, StorageError> {
+        result.map_err(|error| {
+            let is_missing = error.kind() == std::io::ErrorKind::NotFound;
+            if is_missing && (self.is_closed() || !path.starts_with(self.path())) {
+                let reason = StorageError::reason_of(action, path, &error);
+                let dir = self.home().dir.path().to_path_buf();
+                return StorageError { dir, reason, is_retriable: false };
+            }
+            self.home().dir.failure_of(action, path, &error)
+        })
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    pub(crate) fn closed_error(&self) -> AppendError {
+        AppendError::Closed { topic: self.topic.clone(), partition: self.partition }
+    }
+
+    pub(crate) fn read_closed(&self) -> ReadError {
+        ReadError::Closed { topic: self.topic.clone(), partition: self.partition }
+    }
+}
+
+/// The writer's lock.
+pub(crate) struct WriterGuard<'a> {
+    writer: MutexGuard<'a, Writer>,
+    /// Goes after the lock.
+    _then: Then<'a>,
+}
+
+impl Deref for WriterGuard<'_> {
+    type Target = Writer;
+    fn deref(&self) -> &Writer {
+        &self.writer
+    }
+}
+
+impl DerefMut for WriterGuard<'_> {
+    fn deref_mut(&mut self) -> &mut Writer {
+        &mut self.writer
+    }
+}
+
+/// What is done when the writer's lock was given back: that which could not wait for it.
+struct Then<'a>(&'a Log);
+
+impl Drop for Then<'_> {
+    fn drop(&mut self) {
+        let log = self.0;
+        if log.has_undecided.load(Ordering::SeqCst) {
+            log.decide(None);
+            // Who raised the high watermark has woken readers that have seen nothing.
+            let listener = log.decided.lock().as_ref().and_then(Weak::upgrade);
+            if let Some(listener) = listener {
+                listener.transactions_decided();
+            }
+        }
+    }
+}
+
+/// Hears when readers of committed records may have more, because of a high watermark that rose while an append was
+/// being written. Called where the log's locks may be held: it may take none of them.
+pub trait DecidedListener: Send + Sync {
+    /// The last stable offset may have risen.
+    fn transactions_decided(&self);
+}

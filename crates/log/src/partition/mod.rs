@@ -1,0 +1,23 @@
+//! One partition: its log, segments, producers and role, and the log directory it lies in.
+//!
+//! Not here: other partitions. The logs of a node together are `store`'s.
+
+pub(crate) mod append;
+pub(crate) mod change;
+pub(crate) mod config;
+pub(crate) mod cut;
+pub(crate) mod dir;
+pub(crate) mod error;
+pub(crate) mod find;
+pub(crate) mod flush;
+pub(crate) mod hints;
+pub(crate) mod log;
+pub(crate) mod pending;
+pub(crate) mod producers;
+pub(crate) mod queue;
+pub(crate) mod read;
+pub(crate) mod role;
+pub(crate) mod segment;
+pub(crate) mod submit;
+pub(crate) mod timestamps;
+pub(crate) mod verify;

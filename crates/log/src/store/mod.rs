@@ -1,0 +1,10 @@
+//! All logs of a node: taking log directories into use, making, moving and deleting partitions,
+//! checkpoints and other housekeeping.
+
+pub(crate) mod create;
+pub(crate) mod future;
+pub(crate) mod housekeeping;
+pub(crate) mod load;
+pub(crate) mod manager;
+pub(crate) mod removal;
+pub(crate) mod survey;
