@@ -17,15 +17,17 @@ use super::groups::{Facts, Limits, groups};
 use super::offset_map::{AT_ONCE, OffsetMap};
 use super::output::{Buffers, Output};
 use super::plan::{Plan, between};
-use super::state::Ticket;
+use super::swap::replace_segments;
 use super::transactions::CleanedTransactions;
 use crate::format::scan::{Scan, ScanError};
-use crate::format::walk::{Wait, WalkError};
+use crate::format::walk::WalkError;
 use crate::fs::disk::OpenFile;
 use crate::fs::names;
+use crate::fs::random::random_u128;
 use crate::fs::stage::Stage;
+use crate::fs::wait::Wait;
+use crate::partition::cleaning::Ticket;
 use crate::partition::config::LogConfig;
-use crate::partition::dir::random_u128;
 use crate::partition::error::StorageError;
 use crate::partition::log::{Log, Segments};
 use crate::partition::read::{collect_aborted, floor_segment};
@@ -322,7 +324,7 @@ impl Pass<'_> {
             }
             self.check_io(last.last_modified().and_then(|at| new.set_last_modified(at)))?;
             self.go_on(0)?;
-            let replaced = log.replace_segments(self.ticket, &new, old, self.now_ms)?;
+            let replaced = replace_segments(log, self.ticket, &new, old, self.now_ms)?;
             if replaced { Ok(()) } else { Err(PassError::Aborted) }
         });
         if replaced.is_err() && log.home().dir.is_online() {

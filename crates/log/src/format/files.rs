@@ -5,7 +5,7 @@ use thalweg_wire::Uuid;
 
 use crate::format::checkpoint;
 use crate::format::index::{OFFSET_ENTRY, TIME_ENTRY};
-use crate::format::producer_snapshot;
+use crate::format::producer_snapshot::{self, ProducerEntry};
 use crate::format::txn_index::{self, AbortedTxn};
 
 /// An entry of an offset index (`.index`).
@@ -91,16 +91,15 @@ pub fn txn_index(bytes: &[u8]) -> Result<(Vec<AbortedTxn>, usize), String> {
 
 /// Reads a producer snapshot, by id.
 pub fn producer_snapshot(bytes: &[u8]) -> Result<Vec<SnapshotEntry>, String> {
-    let entry =
-        |(producer_id, producer): (i64, crate::partition::producers::Producer)| SnapshotEntry {
-            producer_id,
-            epoch: producer.epoch,
-            coordinator_epoch: producer.coordinator_epoch,
-            last_timestamp: producer.last_timestamp,
-            last_sequence: producer.last_sequence(),
-            last_offset: producer.last_batch().map(|batch| batch.last_offset),
-            txn_first_offset: Some(producer.txn_first_offset).filter(|offset| *offset >= 0),
-        };
+    let entry = |producer: ProducerEntry| SnapshotEntry {
+        producer_id: producer.producer_id,
+        epoch: producer.epoch,
+        coordinator_epoch: producer.coordinator_epoch,
+        last_timestamp: producer.last_timestamp,
+        last_sequence: producer.last_batch.map_or(-1, |batch| batch.last_sequence),
+        last_offset: producer.last_batch.map(|batch| batch.last_offset),
+        txn_first_offset: Some(producer.txn_first_offset).filter(|offset| *offset >= 0),
+    };
     let mut all: Vec<_> = producer_snapshot::decode(bytes)?.into_iter().map(entry).collect();
     all.sort_by_key(|entry| entry.producer_id);
     Ok(all)

@@ -15,10 +15,11 @@ use std::sync::Arc;
 use parking_lot::RwLock;
 
 use crate::format::lookup::{Floor, OnFile};
-use crate::format::walk::{BatchHead, Wait, WalkError, read_exact};
+use crate::format::walk::{BatchHead, WalkError, read_exact};
 use crate::fs::disk::{Disk, Mode, OpenFile};
 use crate::fs::names;
 use crate::fs::stage::{Stage, lock_stage, staged_path};
+use crate::fs::wait::Wait;
 
 pub(crate) const OFFSET_ENTRY: usize = 8;
 pub(crate) const TIME_ENTRY: usize = 12;

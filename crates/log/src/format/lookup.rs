@@ -7,8 +7,9 @@
 use crate::format::index::{
     IndexPaths, MaxTimestamp, OFFSET_ENTRY, PAGE_ENTRIES, TIME_ENTRY, decode_offset, decode_time,
 };
-use crate::format::walk::{Wait, WalkError, read_exact};
+use crate::format::walk::{WalkError, read_exact};
 use crate::fs::disk::{Mode, OpenFile};
+use crate::fs::wait::Wait;
 
 /// What an offset entry is looked for by.
 #[derive(Clone, Copy, Debug)]

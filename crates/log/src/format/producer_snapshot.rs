@@ -5,22 +5,41 @@
 
 use thalweg_records::checksum::crc32c;
 
-use crate::partition::producers::{BatchMeta, Producer, ProducerState};
+/// One batch of a producer. A snapshot holds the last one of each.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct BatchMeta {
+    pub(crate) last_sequence: i32,
+    pub(crate) offset_delta: i32,
+    pub(crate) last_offset: i64,
+    pub(crate) timestamp: i64,
+}
+
+/// A producer as a snapshot holds it; -1 stands for "none".
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct ProducerEntry {
+    pub(crate) producer_id: i64,
+    pub(crate) epoch: i16,
+    pub(crate) coordinator_epoch: i32,
+    pub(crate) last_timestamp: i64,
+    /// First offset of the open transaction.
+    pub(crate) txn_first_offset: i64,
+    pub(crate) last_batch: Option<BatchMeta>,
+}
 
 const VERSION: i16 = 1;
 const ENTRIES_AT: usize = 6;
 const ENTRY_LEN: usize = 8 + 2 + 4 + 8 + 4 + 8 + 4 + 8;
 
-pub(crate) fn encode(state: &ProducerState) -> Vec<u8> {
-    let mut out = Vec::with_capacity(ENTRIES_AT + 4 + state.len() * ENTRY_LEN);
+pub(crate) fn encode(producers: impl ExactSizeIterator<Item = ProducerEntry>) -> Vec<u8> {
+    let mut out = Vec::with_capacity(ENTRIES_AT + 4 + producers.len() * ENTRY_LEN);
     out.extend(VERSION.to_be_bytes());
     out.extend([0; 4]);
-    out.extend((state.len() as i32).to_be_bytes());
-    for (id, producer) in state.iter() {
-        let batch = producer.last_batch();
-        out.extend(id.to_be_bytes());
+    out.extend((producers.len() as i32).to_be_bytes());
+    for producer in producers {
+        let batch = producer.last_batch;
+        out.extend(producer.producer_id.to_be_bytes());
         out.extend(producer.epoch.to_be_bytes());
-        out.extend(producer.last_sequence().to_be_bytes());
+        out.extend(batch.map_or(-1, |b| b.last_sequence).to_be_bytes());
         out.extend(batch.map_or(-1, |b| b.last_offset).to_be_bytes());
         out.extend(batch.map_or(0, |b| b.offset_delta).to_be_bytes());
         out.extend(producer.last_timestamp.to_be_bytes());
@@ -32,7 +51,7 @@ pub(crate) fn encode(state: &ProducerState) -> Vec<u8> {
     out
 }
 
-pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<(i64, Producer)>, String> {
+pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<ProducerEntry>, String> {
     let mut at = 0;
     let version = i16::from_be_bytes(take(bytes, &mut at)?);
     if version != VERSION {
@@ -51,23 +70,28 @@ pub(crate) fn decode(bytes: &[u8]) -> Result<Vec<(i64, Producer)>, String> {
     }
     let mut producers = Vec::with_capacity(count);
     for _ in 0..count {
-        let id = i64::from_be_bytes(take(bytes, &mut at)?);
+        let producer_id = i64::from_be_bytes(take(bytes, &mut at)?);
         let epoch = i16::from_be_bytes(take(bytes, &mut at)?);
         let last_sequence = i32::from_be_bytes(take(bytes, &mut at)?);
         let last_offset = i64::from_be_bytes(take(bytes, &mut at)?);
         let offset_delta = i32::from_be_bytes(take(bytes, &mut at)?);
-        let timestamp = i64::from_be_bytes(take(bytes, &mut at)?);
+        let last_timestamp = i64::from_be_bytes(take(bytes, &mut at)?);
         let coordinator_epoch = i32::from_be_bytes(take(bytes, &mut at)?);
         let txn_first_offset = i64::from_be_bytes(take(bytes, &mut at)?);
-        let batch = (last_offset >= 0).then_some(BatchMeta {
+        let last_batch = (last_offset >= 0).then_some(BatchMeta {
             last_sequence,
             offset_delta,
             last_offset,
-            timestamp,
+            timestamp: last_timestamp,
         });
-        let producer =
-            Producer::restored(epoch, coordinator_epoch, timestamp, txn_first_offset, batch);
-        producers.push((id, producer));
+        producers.push(ProducerEntry {
+            producer_id,
+            epoch,
+            coordinator_epoch,
+            last_timestamp,
+            txn_first_offset,
+            last_batch,
+        });
     }
     Ok(producers)
 }
@@ -83,29 +107,39 @@ fn take<const N: usize>(bytes: &[u8], at: &mut usize) -> Result<[u8; N], String>
 mod tests {
     use super::*;
 
-    fn state() -> ProducerState {
-        let mut state = ProducerState::default();
+    fn producers() -> [ProducerEntry; 2] {
         let batch =
             BatchMeta { last_sequence: 9, offset_delta: 3, last_offset: 100, timestamp: 5000 };
-        state.insert(1, Producer::restored(2, 3, 5000, -1, Some(batch)));
-        state.insert(i64::MAX, Producer::restored(0, -1, 6000, 90, None));
-        state
+        let first = ProducerEntry {
+            producer_id: 1,
+            epoch: 2,
+            coordinator_epoch: 3,
+            last_timestamp: 5000,
+            txn_first_offset: -1,
+            last_batch: Some(batch),
+        };
+        let second = ProducerEntry {
+            producer_id: i64::MAX,
+            epoch: 0,
+            coordinator_epoch: -1,
+            last_timestamp: 6000,
+            txn_first_offset: 90,
+            last_batch: None,
+        };
+        [first, second]
     }
 
     #[test]
     fn round_trip() {
-        let bytes = encode(&state());
+        let bytes = encode(producers().into_iter());
         assert_eq!(bytes.len(), 10 + 2 * 46);
-        let mut producers = decode(&bytes).unwrap();
-        producers.sort_by_key(|&(id, _)| id);
-        assert_eq!(producers[0].1, *state().get(1).unwrap());
-        assert_eq!(producers[1].1, *state().get(i64::MAX).unwrap());
-        assert_eq!(decode(&encode(&ProducerState::default())).unwrap().len(), 0);
+        assert_eq!(decode(&bytes).unwrap(), producers());
+        assert_eq!(decode(&encode([].into_iter())).unwrap().len(), 0);
     }
 
     #[test]
     fn every_cut_and_every_flipped_bit_is_noticed() {
-        let bytes = encode(&state());
+        let bytes = encode(producers().into_iter());
         for len in 0..bytes.len() {
             assert!(decode(&bytes[..len]).is_err(), "{len}");
         }

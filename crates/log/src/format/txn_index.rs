@@ -3,12 +3,9 @@
 //! 34-byte entries, in the order of the transactions' ends; the file exists only if there are any.
 
 use std::io;
-use std::sync::atomic::Ordering;
 
-use crate::format::walk::Wait;
-use crate::fs::disk::{Mode, OpenFile};
-use crate::fs::names;
-use crate::partition::segment::Segment;
+use crate::fs::disk::OpenFile;
+use crate::fs::wait::Wait;
 
 /// One aborted transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,6 +21,8 @@ pub struct AbortedTxn {
 }
 
 const LEN: usize = 34;
+/// Bytes of an entry.
+pub(crate) const ENTRY_LEN: u64 = LEN as u64;
 const VERSION: i16 = 0;
 
 impl AbortedTxn {
@@ -86,120 +85,37 @@ pub(crate) fn append_entries(file: &OpenFile, txns: &[AbortedTxn]) -> io::Result
     file.write_all_at(&bytes, entries * LEN as u64)
 }
 
-impl Segment {
-    fn open_txn_index(&self, mode: Mode, wait: Wait) -> io::Result<Option<OpenFile>> {
-        if !self.has_txn_index.load(Ordering::Acquire) {
-            return Ok(None);
+/// Visits the entries of an index in order until `visit` says no. Under [`Wait::Never`] `WouldBlock`
+/// where they are not in the page cache.
+pub(crate) fn for_each(
+    file: &OpenFile,
+    wait: Wait,
+    mut visit: impl FnMut(u64, AbortedTxn) -> bool,
+) -> io::Result<()> {
+    let entries = file.len()? / LEN as u64;
+    let mut chunk = [0u8; LEN * 64];
+    let mut at = 0;
+    while at < entries {
+        let n = (entries - at).min(64);
+        let bytes = &mut chunk[..n as usize * LEN];
+        match wait {
+            Wait::Allowed => file.read_exact_at(bytes, at * LEN as u64)?,
+            Wait::Never => file.read_exact_nowait(bytes, at * LEN as u64)?,
         }
-        match self.open_file(names::TXN_INDEX, mode, wait) {
-            Ok(file) => Ok(Some(file)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Opens the index for [`append_entry`]; makes it if there is none.
-    pub(crate) fn create_txn_index(&self) -> io::Result<OpenFile> {
-        let file = self.open_file(names::TXN_INDEX, Mode::Create, Wait::Allowed)?;
-        if !self.has_txn_index.swap(true, Ordering::AcqRel) {
-            self.note_new_file();
-        }
-        Ok(file)
-    }
-
-    /// Adds a transaction that was aborted in this segment.
-    pub(crate) fn append_aborted(&self, txn: &AbortedTxn) -> io::Result<()> {
-        append_entry(&self.create_txn_index()?, txn)
-    }
-
-    /// Visits the entries in order until `visit` says no. Under [`Wait::Never`] `WouldBlock` where
-    /// they are not in the page cache.
-    fn for_each_aborted(
-        &self,
-        wait: Wait,
-        mut visit: impl FnMut(u64, AbortedTxn) -> bool,
-    ) -> io::Result<()> {
-        let Some(file) = self.open_txn_index(Mode::Read, wait)? else { return Ok(()) };
-        let entries = file.len()? / LEN as u64;
-        let mut chunk = [0u8; LEN * 64];
-        let mut at = 0;
-        while at < entries {
-            let n = (entries - at).min(64);
-            let bytes = &mut chunk[..n as usize * LEN];
-            match wait {
-                Wait::Allowed => file.read_exact_at(bytes, at * LEN as u64)?,
-                Wait::Never => file.read_exact_nowait(bytes, at * LEN as u64)?,
+        for (i, entry) in bytes.as_chunks::<LEN>().0.iter().enumerate() {
+            let Some(txn) = AbortedTxn::decode(entry) else {
+                return Err(io::Error::new(
+                    io::ErrorKind::InvalidData,
+                    "transaction index has an unknown version",
+                ));
+            };
+            if !visit(at + i as u64, txn) {
+                return Ok(());
             }
-            for (i, entry) in bytes.as_chunks::<LEN>().0.iter().enumerate() {
-                let Some(txn) = AbortedTxn::decode(entry) else {
-                    return Err(io::Error::new(
-                        io::ErrorKind::InvalidData,
-                        "transaction index has an unknown version",
-                    ));
-                };
-                if !visit(at + i as u64, txn) {
-                    return Ok(());
-                }
-            }
-            at += n;
         }
-        Ok(())
+        at += n;
     }
-
-    /// Aborted transactions that overlap `from..upto`; true when later segments have none.
-    pub(crate) fn collect_aborted(
-        &self,
-        from: i64,
-        upto: i64,
-        wait: Wait,
-        out: &mut Vec<AbortedTxn>,
-    ) -> io::Result<bool> {
-        let mut complete = false;
-        self.for_each_aborted(wait, |_, txn| {
-            if txn.overlaps(from, upto) {
-                out.push(txn);
-            }
-            complete = txn.is_last_for(upto);
-            !complete
-        })?;
-        Ok(complete)
-    }
-
-    /// Drops transactions that end at or after `offset`.
-    pub(crate) fn truncate_txn_index(&self, offset: i64) -> io::Result<()> {
-        let mut keep = None;
-        self.for_each_aborted(Wait::Allowed, |at, txn| {
-            if txn.last_offset >= offset {
-                keep = Some(at);
-            }
-            keep.is_none()
-        })?;
-        if let (Some(keep), Some(file)) = (keep, self.open_txn_index(Mode::Write, Wait::Allowed)?) {
-            file.set_len(keep * LEN as u64)?;
-        }
-        Ok(())
-    }
-
-    /// Drops everything: the segment is scanned again.
-    pub(crate) fn reset_txn_index(&self) -> io::Result<()> {
-        match self.open_txn_index(Mode::Write, Wait::Allowed)? {
-            Some(file) => file.set_len(0),
-            None => Ok(()),
-        }
-    }
-
-    /// Whether the index's entries belong to this segment.
-    pub(crate) fn txn_index_is_sane(&self) -> io::Result<bool> {
-        let mut sane = true;
-        match self.for_each_aborted(Wait::Allowed, |_, txn| {
-            sane = txn.last_offset >= self.base_offset;
-            sane
-        }) {
-            Ok(()) => Ok(sane),
-            Err(error) if error.kind() == io::ErrorKind::InvalidData => Ok(false),
-            Err(error) => Err(error),
-        }
-    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use thalweg_records::BatchView;
 use thalweg_records::batch::{BatchError, HEADER_LEN};
 
 use crate::fs::disk::OpenFile;
+use crate::fs::wait::Wait;
 
 /// What a batch's header says, and where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -39,15 +40,6 @@ impl From<io::Error> for WalkError {
             WalkError::Io(error)
         }
     }
-}
-
-/// Whether a read may wait for the disk.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wait {
-    /// Answer only from the page cache.
-    Never,
-    /// Wait for the disk.
-    Allowed,
 }
 
 /// Fills `buf`; under [`Wait::Never`] only from the page cache.

@@ -15,7 +15,11 @@ use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 
-use crate::partition::segment::Segment;
+/// A file of the pool.
+pub(crate) trait PooledFile: Send + Sync {
+    /// Closes the file if it was not used since the last call; true if it is closed now.
+    fn close_unless_used(&self) -> bool;
+}
 
 /// Files that readers may hold however small the pool is.
 const READ_MIN: usize = 16;
@@ -24,7 +28,7 @@ pub(crate) struct FilePool {
     capacity: usize,
     /// Log files that are open, whoever holds them.
     held: Arc<AtomicUsize>,
-    ring: Mutex<VecDeque<Weak<Segment>>>,
+    ring: Mutex<VecDeque<Weak<dyn PooledFile>>>,
 }
 
 impl FilePool {
@@ -44,17 +48,17 @@ impl FilePool {
         self.held.load(Ordering::Relaxed) < self.capacity + self.capacity.max(READ_MIN)
     }
 
-    /// Takes in a segment that has just opened its file; others may have to close theirs.
-    pub(crate) fn opened(&self, segment: Weak<Segment>) {
+    /// Takes in a file that was just opened; others may have to be closed.
+    pub(crate) fn opened(&self, file: Weak<dyn PooledFile>) {
         let mut ring = self.ring.lock();
-        ring.push_back(segment);
+        ring.push_back(file);
         // Every round clears a mark or removes an entry, so two rounds are enough.
         let mut rounds = ring.len() * 2;
         while ring.len() > self.capacity && rounds > 0 {
             rounds -= 1;
             let Some(oldest) = ring.pop_front() else { break };
-            if let Some(segment) = oldest.upgrade()
-                && !segment.close_unless_used()
+            if let Some(file) = oldest.upgrade()
+                && !file.close_unless_used()
             {
                 ring.push_back(oldest);
             }
@@ -65,7 +69,7 @@ impl FilePool {
     pub(crate) fn close_idle(&self) {
         self.ring
             .lock()
-            .retain(|entry| entry.upgrade().is_some_and(|segment| !segment.close_unless_used()));
+            .retain(|entry| entry.upgrade().is_some_and(|file| !file.close_unless_used()));
     }
 
     /// Log files that are open, whoever holds them.

@@ -10,6 +10,7 @@ use std::sync::atomic::Ordering;
 use thalweg_records::BatchView;
 use thalweg_records::batch::{frame_len, set_base_offset, set_partition_leader_epoch};
 
+use crate::format::producer_snapshot::BatchMeta;
 use crate::format::txn_index::{AbortedTxn, append_entry};
 use crate::format::walk::BatchHead;
 use crate::fs::disk::OpenFile;
@@ -17,7 +18,7 @@ use crate::fs::names;
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
 use crate::partition::producers::{
-    AppendOrigin, BatchMeta, Judgement, ProducerError, TransactionCheck, Updates, Verdict,
+    AppendOrigin, Judgement, ProducerError, TransactionCheck, Updates, Verdict,
 };
 use crate::partition::queue::Turn;
 

@@ -8,11 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::format::producer_snapshot;
 use crate::fs::disk::is_exhausted;
 use crate::fs::names;
+use crate::fs::random::random_u128;
 use crate::partition::config::LogConfig;
-use crate::partition::dir::{DeleteDelay, random_u128};
+use crate::partition::dir::DeleteDelay;
 use crate::partition::error::{ReadError, StorageError};
 use crate::partition::flush::write_snapshot;
 use crate::partition::log::{Log, Writer};
@@ -81,8 +81,8 @@ impl Log {
                 return Ok(base);
             }
             writer.rolling = true;
-            let snapshot = (base > writer.producers.last_snapshot_offset)
-                .then(|| producer_snapshot::encode(&writer.producers));
+            let snapshot =
+                (base > writer.producers.last_snapshot_offset).then(|| writer.producers.snapshot());
             (writer.active.clone(), base, snapshot)
         };
         let rolling = Rolling(self);

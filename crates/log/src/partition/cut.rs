@@ -14,16 +14,17 @@ use std::sync::atomic::Ordering;
 use thalweg_records::BatchView;
 
 use crate::format::lookup::Floor;
-use crate::format::walk::{Wait, Walk};
+use crate::format::walk::Walk;
 use crate::fs::disk::OpenFile;
 use crate::fs::names;
+use crate::fs::wait::Wait;
 use crate::partition::dir::DeleteDelay;
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::partition::producers::{Producer, ProducerState};
 use crate::partition::queue::Turn;
+use crate::partition::replay::rebuild_producers;
 use crate::partition::segment::Segment;
-use crate::store::load::rebuild_producers;
 
 /// Bytes before the cut in which batches are looked for of producers that have none left otherwise: those that were in
 /// flight are five for each of them, and all that is remembered.

@@ -1,29 +1,27 @@
-//! One of `log.dirs`: whose it is, the lock, whether it still works, and what is to be deleted.
+//! One of `log.dirs`: access to its files, whether it works, its checkpoints and what is to be deleted.
 //!
 //! The first I/O error takes the directory offline for good: its partitions answer
 //! `KAFKA_STORAGE_ERROR`, those of other directories go on. Nothing is retried, but for opens that
 //! fail because the system has no descriptor or no memory: these are answered as a retriable error.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
 use std::io;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use rustix::fs::FlockOperation;
 use thalweg_wire::Uuid;
 
-use crate::format::meta_properties::MetaProperties;
-use crate::fs::disk::{Disk, Mode, OpenFile, is_exhausted, is_kept};
+use crate::format::checkpoint;
+use crate::fs::dir_lock::DirLock;
+use crate::fs::disk::{Disk, is_exhausted, is_kept};
 use crate::fs::file_pool::FilePool;
-use crate::fs::names;
 use crate::metrics::Metrics;
-use crate::partition::error::{OpenError, StorageError};
+use crate::partition::error::StorageError;
 use crate::stalls::pace::{Gate, Pace};
-use crate::store::housekeeping::Written;
 
 /// That files cannot be opened is said at most this often.
 const EXHAUSTION_LOG_INTERVAL: Duration = Duration::from_secs(10);
@@ -97,6 +95,14 @@ impl DeleteDelay {
     fn end_ms(self) -> i64 {
         self.from_ms.saturating_add(self.delay_ms)
     }
+}
+
+/// What this process wrote last to each checkpoint of a directory, as hashes: a broker that has
+/// nothing to do leaves its disk alone.
+#[derive(Debug, Default)]
+pub(crate) struct Written {
+    hasher: RandomState,
+    contents: HashMap<&'static str, u64>,
 }
 
 struct Trash {
@@ -262,6 +268,24 @@ impl LogDir {
         })
     }
 
+    /// Writes an offset checkpoint, unless the file holds the same already.
+    pub(crate) fn write_checkpoint(
+        &self,
+        written: &mut Written,
+        name: &'static str,
+        entries: &[(&str, i32, i64)],
+    ) -> Result<(), StorageError> {
+        let path = self.path.join(name);
+        let content = checkpoint::format_offsets(entries.iter().copied());
+        let hash = written.hasher.hash_one(&content);
+        if written.contents.get(name) == Some(&hash) {
+            return Ok(());
+        }
+        self.guard("write", &path, self.disk.write_atomic(&path, &content))?;
+        written.contents.insert(name, hash);
+        Ok(())
+    }
+
     /// Deletes `path` once the time is over.
     pub(crate) fn throw_away(&self, path: PathBuf, is_dir: bool, delay: DeleteDelay) {
         self.trash.lock().push(Trash { delay, path, is_dir });
@@ -310,189 +334,21 @@ impl LogDir {
         self.trash.lock().iter().map(|item| item.delay.end_ms()).min()
     }
 
-    /// Makes the directory if it is missing and locks it.
-    pub(crate) fn take(&self) -> Result<(), OpenError> {
-        let prepared = (|| {
-            if self.disk.len(&self.path)?.is_none() {
-                self.disk.create_dir_all(&self.path)?;
-                if let Some(parent) = self.path.parent()
-                    && !parent.as_os_str().is_empty()
-                {
-                    self.disk.sync_dir(parent)?;
-                }
-            }
-            // Also what tells that it is a directory, and readable.
-            self.disk.list(&self.path)?;
-            DirLock::take(&self.disk, &self.path)
-        })();
-        match prepared {
-            Ok(Some(lock)) => {
-                *self.lock.lock() = Some(lock);
-                Ok(())
-            }
-            Ok(None) => Err(OpenError::Locked(self.path.clone())),
-            Err(error) => self.unusable("use log directory", &self.path, &error),
-        }
+    /// Locks the directory, which is there; false if another process has the lock.
+    pub(crate) fn lock(&self) -> io::Result<bool> {
+        let lock = DirLock::take(&self.disk, &self.path)?;
+        let is_taken = lock.is_some();
+        *self.lock.lock() = lock;
+        Ok(is_taken)
     }
 
-    /// The directory cannot be taken into use: it is offline, or the start has to be repeated.
-    fn unusable(&self, action: &str, path: &Path, error: &io::Error) -> Result<(), OpenError> {
-        let failure = self.failure_of(action, path, error);
-        match failure.is_retriable {
-            true => Err(OpenError::exhausted(&failure)),
-            false => Ok(()),
-        }
+    /// Notes `directory.id`, once.
+    pub(crate) fn set_id(&self, id: Uuid) {
+        let _ = self.id.set(id);
     }
 
     /// Lets another process have the directory.
     pub(crate) fn release(&self) {
         self.lock.lock().take();
-    }
-
-    /// Reads `meta.properties`, or writes it where there is none, and checks that the directory
-    /// is this node's.
-    pub(crate) fn identify(
-        &self,
-        node_id: i32,
-        cluster_id: Option<&str>,
-    ) -> Result<Option<MetaProperties>, OpenError> {
-        let path = self.path.join(names::META_PROPERTIES);
-        let refuse = |reason: String| OpenError::MetaProperties { path: path.clone(), reason };
-        let bytes = match self.disk.read_small(&path) {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                self.unusable("read", &path, &error)?;
-                return Ok(None);
-            }
-        };
-        let mut meta = match bytes {
-            Some(bytes) => MetaProperties::parse(&bytes).map_err(refuse)?,
-            None => {
-                let cluster_id = cluster_id.ok_or_else(|| {
-                    refuse("the directory is not formatted and no cluster id is known".into())
-                })?;
-                let mut meta = MetaProperties::new(cluster_id, node_id, Uuid::ZERO);
-                meta.directory_id = None;
-                meta
-            }
-        };
-        if meta.node_id != node_id {
-            return Err(refuse(format!(
-                "node.id is {}, but this node is configured as {node_id}",
-                meta.node_id
-            )));
-        }
-        if let Some(cluster_id) = cluster_id
-            && meta.cluster_id != cluster_id
-        {
-            return Err(refuse(format!(
-                "cluster.id is {:?}, but this node belongs to {cluster_id:?}",
-                meta.cluster_id
-            )));
-        }
-        if meta.directory_id.is_none() {
-            meta.directory_id = Some(random_uuid());
-            if let Err(error) = self.disk.write_atomic(&path, &meta.format()) {
-                self.unusable("write", &path, &error)?;
-                return Ok(None);
-            }
-        }
-        if let Some(id) = meta.directory_id {
-            let _ = self.id.set(id);
-        }
-        Ok(Some(meta))
-    }
-}
-
-/// Random bits, for names, ids and jitter.
-pub(crate) fn random_u128() -> u128 {
-    let mut bytes = [0u8; 16];
-    if getrandom::fill(&mut bytes).is_err() {
-        // Names only have to differ: the standard library's keys do.
-        use std::hash::{BuildHasher, Hasher};
-        for chunk in bytes.chunks_mut(8) {
-            let mut hasher = std::hash::RandomState::new().build_hasher();
-            hasher.write_u8(0);
-            chunk.copy_from_slice(&hasher.finish().to_be_bytes()[..chunk.len()]);
-        }
-    }
-    u128::from_be_bytes(bytes)
-}
-
-pub(crate) fn random_uuid() -> Uuid {
-    loop {
-        if let Some(id) = Uuid::from_random(random_u128().to_be_bytes()) {
-            return id;
-        }
-    }
-}
-
-/// `.lock`, held in three ways: against this process (a table), against other processes of ours
-/// (`flock`), and against Java, whose `FileChannel.tryLock` is an `fcntl` lock.
-struct DirLock {
-    _file: OpenFile,
-    key: (u64, u64),
-}
-
-// An fcntl lock belongs to the process and goes with the first descriptor of the file that is
-// closed, so a second attempt of this process must not even open the file.
-static HELD: Mutex<Option<HashSet<(u64, u64)>>> = Mutex::new(None);
-
-/// Whether this process has locked the file of this device and number.
-pub(crate) fn is_held_here(key: (u64, u64)) -> bool {
-    HELD.lock().as_ref().is_some_and(|held| held.contains(&key))
-}
-
-impl DirLock {
-    /// `None` when somebody else has the lock.
-    fn take(disk: &Disk, dir: &Path) -> io::Result<Option<DirLock>> {
-        let path = dir.join(names::LOCK);
-        let mut held = HELD.lock();
-        let held = held.get_or_insert_with(HashSet::new);
-        if let Ok(metadata) = std::fs::metadata(&path)
-            && held.contains(&(metadata.dev(), metadata.ino()))
-        {
-            return Ok(None);
-        }
-        let file = disk.open(&path, Mode::Create)?;
-        let metadata = std::fs::metadata(&path)?;
-        let key = (metadata.dev(), metadata.ino());
-        let free = |result: rustix::io::Result<()>| match result {
-            Ok(()) => Ok(true),
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::ACCESS) => Ok(false),
-            Err(errno) => Err(io::Error::from(errno)),
-        };
-        let operation = FlockOperation::NonBlockingLockExclusive;
-        if !free(rustix::fs::flock(&file, operation))?
-            || !free(rustix::fs::fcntl_lock(&file, operation))?
-        {
-            return Ok(None);
-        }
-        held.insert(key);
-        Ok(Some(DirLock { _file: file, key }))
-    }
-}
-
-impl Drop for DirLock {
-    fn drop(&mut self) {
-        if let Some(held) = HELD.lock().as_mut() {
-            held.remove(&self.key);
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::testing::TempDir;
-
-    #[test]
-    fn a_directory_has_one_owner() {
-        let dir = TempDir::new();
-        let first = DirLock::take(&Disk::default(), dir.path()).unwrap();
-        assert!(first.is_some());
-        assert!(DirLock::take(&Disk::default(), dir.path()).unwrap().is_none());
-        drop(first);
-        assert!(DirLock::take(&Disk::default(), dir.path()).unwrap().is_some());
     }
 }

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
 
-use crate::partition::producers::ProducerError;
 use crate::partition::role::Role;
 
 /// A file operation failed, or its log directory had failed before.
@@ -197,49 +196,6 @@ pub enum AppendError {
     },
 }
 
-impl ProducerError {
-    /// What whoever appends to a partition is told.
-    pub(crate) fn refusal(self, topic: &Arc<str>, partition: i32) -> AppendError {
-        let topic = Arc::clone(topic);
-        match self {
-            ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected } => {
-                AppendError::OutOfOrderSequence {
-                    topic,
-                    partition,
-                    producer_id,
-                    producer_epoch: epoch,
-                    sequence,
-                    expected,
-                }
-            }
-            ProducerError::InvalidEpoch { producer_id, epoch, current } => {
-                AppendError::InvalidProducerEpoch {
-                    topic,
-                    partition,
-                    producer_id,
-                    producer_epoch: epoch,
-                    current,
-                }
-            }
-            ProducerError::InvalidTxnState { producer_id, reason } => {
-                AppendError::InvalidTxnState { topic, partition, producer_id, reason }
-            }
-            ProducerError::CoordinatorFenced { producer_id, coordinator_epoch, current } => {
-                AppendError::CoordinatorFenced {
-                    topic,
-                    partition,
-                    producer_id,
-                    coordinator_epoch,
-                    current,
-                }
-            }
-            ProducerError::Malformed(reason) => {
-                AppendError::Corrupt { topic, partition, reason: reason.to_owned() }
-            }
-        }
-    }
-}
-
 impl AppendError {
     /// The code Kafka answers with. Of what is retriable too it is `KAFKA_STORAGE_ERROR`: the one
     /// that clients retry after producing, fetching and listing offsets alike.
@@ -325,87 +281,5 @@ impl ReadError {
             ReadError::Corrupt { .. } => ErrorCode::CORRUPT_MESSAGE,
             ReadError::Closed { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
         }
-    }
-}
-
-/// Why log directories could not be taken into use at all.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// No log directory is usable.
-    #[error("none of the log directories can be used: {0}")]
-    NoUsableDirectory(String),
-    /// The same directory is named twice.
-    #[error("log directory {0} is named twice")]
-    Duplicate(PathBuf),
-    /// The system has no descriptor or no memory for what has to be opened.
-    #[error("log directory {dir} cannot be opened now: {reason}")]
-    Exhausted {
-        /// The log directory.
-        dir: PathBuf,
-        /// What could not be opened, and why.
-        reason: String,
-    },
-    /// Another process holds the directory.
-    #[error("log directory {0} is in use by another process (its .lock file is locked)")]
-    Locked(PathBuf),
-    /// `meta.properties` says that the directory belongs to something else.
-    #[error("{path}: {reason}")]
-    MetaProperties {
-        /// The file.
-        path: PathBuf,
-        /// What does not fit.
-        reason: String,
-    },
-    /// Two directories hold the same partition.
-    #[error("partition {topic}-{partition} is in both {first} and {second}; remove one of the two")]
-    PartitionTwice {
-        /// Topic.
-        topic: String,
-        /// Partition.
-        partition: i32,
-        /// One place.
-        first: PathBuf,
-        /// The other.
-        second: PathBuf,
-    },
-}
-
-/// Why a partition's log could not be made or opened.
-#[derive(Debug, thiserror::Error)]
-pub enum CreateError {
-    /// The disk failed.
-    #[error(transparent)]
-    Storage(#[from] StorageError),
-    /// There is such a log, with another topic id.
-    #[error("the log of {topic}-{partition} has topic id {found}, not {expected}")]
-    InconsistentTopicId {
-        /// Topic.
-        topic: String,
-        /// Partition.
-        partition: i32,
-        /// In `partition.metadata`.
-        found: thalweg_wire::Uuid,
-        /// Asked for.
-        expected: thalweg_wire::Uuid,
-    },
-    /// No directory has this id.
-    #[error("no log directory has id {0}")]
-    UnknownDirectory(thalweg_wire::Uuid),
-    /// The topic's name cannot be a directory's.
-    #[error("{0:?} cannot be a topic's name")]
-    InvalidTopic(String),
-    /// What is there cannot be loaded.
-    #[error("cannot load {path}: {reason}")]
-    Load {
-        /// The partition's directory.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-}
-
-impl OpenError {
-    pub(crate) fn exhausted(failure: &StorageError) -> OpenError {
-        OpenError::Exhausted { dir: failure.dir.clone(), reason: failure.reason.to_string() }
     }
 }

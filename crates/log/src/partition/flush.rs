@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::format::checkpoint;
-use crate::format::producer_snapshot;
 use crate::fs::disk::{Disk, Mode};
 use crate::fs::names;
 use crate::partition::error::StorageError;
@@ -225,10 +224,7 @@ impl Log {
             // One that says nothing is not missed.
             let unsynced =
                 self.snapshot_unsynced.load(Ordering::Acquire) && writer.producers.len() > 0;
-            (
-                (new || unsynced).then(|| producer_snapshot::encode(&writer.producers)),
-                writer.end_offset,
-            )
+            ((new || unsynced).then(|| writer.producers.snapshot()), writer.end_offset)
         };
         self.flush_inner(end, now_ms)?;
         if end > 0 && self.metadata_unsynced.load(Ordering::Acquire) {

@@ -25,18 +25,19 @@ use std::time::Duration;
 use parking_lot::{Mutex, MutexGuard, RwLock, RwLockReadGuard};
 use thalweg_wire::Uuid;
 
-use crate::cleaner::Cleaning;
 use crate::format::checkpoint;
 use crate::format::epochs::Epochs;
 use crate::fs::names;
+use crate::partition::cleaning::Cleaning;
 use crate::partition::config::LogConfig;
 use crate::partition::dir::LogDir;
 use crate::partition::error::{AppendError, ReadError, StorageError};
 use crate::partition::hints::Hints;
+use crate::partition::home::Home;
 use crate::partition::producers::{ProducerState, Updates};
 use crate::partition::queue::Queue;
 use crate::partition::role::Role;
-use crate::partition::segment::{Home, Segment, SegmentConfig};
+use crate::partition::segment::{Segment, SegmentConfig};
 use crate::partition::submit::Unflushed;
 
 /// How long a rise of the high watermark waits for the writer's lock. A write that takes longer is a disk that hangs.

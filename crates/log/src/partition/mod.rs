@@ -4,18 +4,20 @@
 
 pub(crate) mod append;
 pub(crate) mod change;
+pub(crate) mod cleaning;
 pub(crate) mod config;
 pub(crate) mod cut;
 pub(crate) mod dir;
 pub(crate) mod error;
-pub(crate) mod find;
 pub(crate) mod flush;
 pub(crate) mod hints;
+pub(crate) mod home;
 pub(crate) mod log;
 pub(crate) mod pending;
 pub(crate) mod producers;
 pub(crate) mod queue;
 pub(crate) mod read;
+pub(crate) mod replay;
 pub(crate) mod role;
 pub(crate) mod segment;
 pub(crate) mod submit;

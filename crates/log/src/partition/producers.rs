@@ -11,13 +11,16 @@
 //! which is worth nothing any more once the transaction has ended here.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_records::BatchView;
 use thalweg_records::batch::add_sequence;
 
 use crate::format::control::{EndTxnMarker, parse_end_txn};
+use crate::format::producer_snapshot::{self, BatchMeta, ProducerEntry};
 use crate::format::txn_index::AbortedTxn;
+use crate::partition::error::AppendError;
 
 /// Batches per producer whose duplicates are recognized.
 pub(crate) const BATCHES_KEPT: usize = 5;
@@ -31,15 +34,6 @@ pub enum AppendOrigin {
     Coordinator,
     /// A follower, or recovery: what is there is taken as it is.
     Replication,
-}
-
-/// One batch of a producer, as remembered.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct BatchMeta {
-    pub(crate) last_sequence: i32,
-    pub(crate) offset_delta: i32,
-    pub(crate) last_offset: i64,
-    pub(crate) timestamp: i64,
 }
 
 impl BatchMeta {
@@ -76,25 +70,30 @@ impl Producer {
         }
     }
 
-    /// As a snapshot holds it.
-    pub(crate) fn restored(
-        epoch: i16,
-        coordinator_epoch: i32,
-        last_timestamp: i64,
-        txn_first_offset: i64,
-        last_batch: Option<BatchMeta>,
-    ) -> Producer {
+    /// Restored from a snapshot.
+    pub(crate) fn restored(entry: &ProducerEntry) -> Producer {
         let mut producer = Producer {
-            epoch,
-            coordinator_epoch,
-            last_timestamp,
-            txn_first_offset: txn_first_offset.max(-1),
+            epoch: entry.epoch,
+            coordinator_epoch: entry.coordinator_epoch,
+            last_timestamp: entry.last_timestamp,
+            txn_first_offset: entry.txn_first_offset.max(-1),
             ..Producer::empty()
         };
-        if let Some(batch) = last_batch {
+        if let Some(batch) = entry.last_batch {
             producer.push(batch);
         }
         producer
+    }
+
+    fn entry(&self, producer_id: i64) -> ProducerEntry {
+        ProducerEntry {
+            producer_id,
+            epoch: self.epoch,
+            coordinator_epoch: self.coordinator_epoch,
+            last_timestamp: self.last_timestamp,
+            txn_first_offset: self.txn_first_offset,
+            last_batch: self.last_batch().copied(),
+        }
     }
 
     pub(crate) fn batches(&self) -> &[BatchMeta] {
@@ -188,6 +187,49 @@ pub(crate) enum ProducerError {
     InvalidTxnState { producer_id: i64, reason: &'static str },
     CoordinatorFenced { producer_id: i64, coordinator_epoch: i32, current: i32 },
     Malformed(&'static str),
+}
+
+impl ProducerError {
+    /// The error of an append to this partition.
+    pub(crate) fn refusal(self, topic: &Arc<str>, partition: i32) -> AppendError {
+        let topic = Arc::clone(topic);
+        match self {
+            ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected } => {
+                AppendError::OutOfOrderSequence {
+                    topic,
+                    partition,
+                    producer_id,
+                    producer_epoch: epoch,
+                    sequence,
+                    expected,
+                }
+            }
+            ProducerError::InvalidEpoch { producer_id, epoch, current } => {
+                AppendError::InvalidProducerEpoch {
+                    topic,
+                    partition,
+                    producer_id,
+                    producer_epoch: epoch,
+                    current,
+                }
+            }
+            ProducerError::InvalidTxnState { producer_id, reason } => {
+                AppendError::InvalidTxnState { topic, partition, producer_id, reason }
+            }
+            ProducerError::CoordinatorFenced { producer_id, coordinator_epoch, current } => {
+                AppendError::CoordinatorFenced {
+                    topic,
+                    partition,
+                    producer_id,
+                    coordinator_epoch,
+                    current,
+                }
+            }
+            ProducerError::Malformed(reason) => {
+                AppendError::Corrupt { topic, partition, reason: reason.to_owned() }
+            }
+        }
+    }
 }
 
 /// Stands for one question to a transaction's coordinator. It is unique: what was answered to an earlier question
@@ -304,6 +346,11 @@ impl ProducerState {
 
     pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = (&i64, &Producer)> {
         self.producers.iter()
+    }
+
+    /// The bytes of a snapshot of these producers.
+    pub(crate) fn snapshot(&self) -> Vec<u8> {
+        producer_snapshot::encode(self.producers.iter().map(|(&id, producer)| producer.entry(id)))
     }
 
     pub(crate) fn get(&self, producer_id: i64) -> Option<&Producer> {

@@ -20,7 +20,7 @@ use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::partition::pending::Pending;
 use crate::partition::submit::{AppendWaiter, Done, Step};
-use crate::stalls::pace;
+use crate::stalls::pace::{self, QueuedWrites};
 
 /// The queue of a log.
 #[derive(Debug)]
@@ -200,21 +200,12 @@ impl Log {
         taken
     }
 
-    /// What the directory's writer thread does for a log: writes what waits by now, as much as a list
-    /// holds. What comes meanwhile gets another turn, behind the other logs.
-    pub(crate) fn take_turn(&self) {
-        // First, so that what comes from here on is scheduled again.
-        self.scheduled.store(false, Ordering::SeqCst);
-        // Whoever has the turn sees what is queued.
-        if let Some(turn) = self.try_turn(true) {
-            turn.end();
-        }
-    }
-
     /// Has the directory's writer thread take a turn.
     pub(crate) fn schedule(&self) {
         // Without it the log is being dropped, and nobody waits for it.
-        if let Some(log) = self.me.upgrade() {
+        if let Some(log) = self.me.upgrade()
+            && !self.scheduled.swap(true, Ordering::SeqCst)
+        {
             self.home().dir.pace.schedule(log);
         }
     }
@@ -224,6 +215,25 @@ impl Log {
         if let (Some(executor), Some(log)) = (&self.home().dir.executor, self.me.upgrade()) {
             executor.run(Box::new(move || log.wait_turn().end()));
         }
+    }
+}
+
+impl QueuedWrites for Log {
+    /// What the directory's writer thread does for a log: writes what waits by now, as much as a list
+    /// holds. What comes meanwhile gets another turn, behind the other logs.
+    fn take_turn(&self) {
+        // First, so that what comes from here on is scheduled again.
+        self.scheduled.store(false, Ordering::SeqCst);
+        // Whoever has the turn sees what is queued.
+        if let Some(turn) = self.try_turn(true) {
+            turn.end();
+        }
+    }
+
+    fn panicked(&self) {
+        self.home().dir.metrics.panics.add(1);
+        tracing::error!(topic = %self.topic, partition = self.partition,
+            "whoever heard of an append panicked");
     }
 }
 

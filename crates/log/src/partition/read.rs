@@ -9,9 +9,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
 use crate::format::txn_index::AbortedTxn;
-use crate::format::walk::{BatchHead, Wait, Walk, WalkError};
+use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::OpenFile;
 use crate::fs::names;
+use crate::fs::wait::Wait;
 use crate::partition::dir::LogDir;
 use crate::partition::error::{ReadError, StorageError};
 use crate::partition::log::{End, Log, LogOffsets, Segments};

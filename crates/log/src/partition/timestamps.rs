@@ -5,8 +5,9 @@
 use thalweg_records::BatchView;
 
 use crate::format::index::MaxTimestamp;
-use crate::format::walk::{BatchHead, Wait, Walk, WalkError};
+use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::OpenFile;
+use crate::fs::wait::Wait;
 use crate::partition::error::ReadError;
 use crate::partition::log::Log;
 use crate::partition::read::floor_segment;

@@ -8,8 +8,8 @@ use thalweg_wire::Uuid;
 use crate::fs::names;
 use crate::partition::config::LogConfig;
 use crate::partition::dir::LogDir;
-use crate::partition::error::CreateError;
 use crate::partition::log::Log;
+use crate::store::error::CreateError;
 use crate::store::load::{LoadError, LoadInput, load};
 use crate::store::manager::LogManager;
 

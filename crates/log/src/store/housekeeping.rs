@@ -4,17 +4,17 @@
 //! to do about it, so most of these return nothing but counts.
 
 use std::collections::HashMap;
-use std::hash::{BuildHasher as _, RandomState};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use parking_lot::RwLock;
 
+use crate::cleaner::write_cleaned_offsets;
 use crate::format::checkpoint;
 use crate::fs::disk::Mode;
 use crate::fs::names;
 use crate::partition::cut::Truncated;
-use crate::partition::dir::{LogDir, retry_exhausted};
+use crate::partition::dir::{LogDir, Written, retry_exhausted};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::store::manager::{LogManager, Logs, OpenReport};
@@ -318,11 +318,6 @@ impl LogManager {
     }
 }
 
-/// The logs of one directory.
-pub(crate) fn logs_in(logs: &RwLock<Logs>, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
-    logs.read().values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).cloned().collect()
-}
-
 /// Writes the marker of a clean stop.
 fn mark(dir: &LogDir, broker_epoch: i64) -> std::io::Result<()> {
     let file = dir.disk.open(&dir.path().join(names::CLEAN_SHUTDOWN), Mode::Create)?;
@@ -347,14 +342,6 @@ pub(crate) fn read_offsets(
             Ok(HashMap::new())
         }
     }
-}
-
-/// What this process wrote last to each checkpoint of a directory, as hashes: a broker that has
-/// nothing to do leaves its disk alone.
-#[derive(Debug, Default)]
-pub(crate) struct Written {
-    hasher: RandomState,
-    contents: HashMap<&'static str, u64>,
 }
 
 /// Writes one checkpoint of a directory.
@@ -396,22 +383,6 @@ fn write_high_watermarks(
     write_offsets(written, dir, names::HIGH_WATERMARKS, logs, |log| Some(log.high_watermark()))
 }
 
-/// Of logs that were compacted once.
-pub(crate) fn write_cleaned_offsets(
-    written: &mut Written,
-    dir: &LogDir,
-    logs: &[Arc<Log>],
-) -> Result<(), StorageError> {
-    let path = dir.path().join(names::CLEANED_OFFSETS);
-    // Most directories have no such log, and no such file.
-    if logs.iter().all(|log| log.cleaned_offset().is_none())
-        && dir.guard("look at", &path, dir.disk.len(&path))?.is_none()
-    {
-        return Ok(());
-    }
-    write_offsets(written, dir, names::CLEANED_OFFSETS, logs, Log::cleaned_offset)
-}
-
 fn write_offsets(
     written: &mut Written,
     dir: &LogDir,
@@ -423,13 +394,10 @@ fn write_offsets(
         .iter()
         .filter_map(|log| offset(log).map(|offset| (&*log.topic, log.partition, offset)))
         .collect();
-    let path = dir.path().join(name);
-    let content = checkpoint::format_offsets(entries.into_iter());
-    let hash = written.hasher.hash_one(&content);
-    if written.contents.get(name) == Some(&hash) {
-        return Ok(());
-    }
-    dir.guard("write", &path, dir.disk.write_atomic(&path, &content))?;
-    written.contents.insert(name, hash);
-    Ok(())
+    dir.write_checkpoint(written, name, &entries)
+}
+
+/// The logs of one directory.
+pub(crate) fn logs_in(logs: &RwLock<Logs>, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
+    logs.read().values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).cloned().collect()
 }

@@ -27,12 +27,14 @@ use crate::fs::names::{self, CLUSTER_METADATA_TOPIC, DirName};
 use crate::metrics::Metrics;
 use crate::partition::config::LogConfig;
 use crate::partition::dir::{DeleteDelay, DirFailureListener, Executor, LogDir, retry_exhausted};
-use crate::partition::error::{OpenError, StorageError};
+use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::stalls::Stalls;
 use crate::stalls::pace::Gate;
+use crate::store::dir::{identify, take as take_dir};
+use crate::store::error::OpenError;
 use crate::store::future::Futures;
-use crate::store::housekeeping::read_offsets;
+use crate::store::housekeeping::{logs_in, read_offsets};
 use crate::store::load::{LoadError, LoadInput, LoadStats, load};
 use crate::store::removal::{claim, twice};
 
@@ -209,7 +211,7 @@ impl LogManager {
                 config.listener.clone(),
             );
             dir.set_producer_expiration_ms(config.producer_expiration_ms);
-            dir.take()?;
+            take_dir(&dir)?;
             Ok::<_, OpenError>(Arc::new(dir))
         };
         let mut dirs: Vec<Arc<LogDir>> = Vec::with_capacity(config.dirs.len());
@@ -236,13 +238,17 @@ impl LogManager {
         all.extend(dirs.iter().filter(|dir| !Arc::ptr_eq(dir, &metadata_dir)).cloned());
         let cluster_id = identify_all(&all, &config)?;
 
-        let logs = Arc::new(RwLock::new(HashMap::new()));
+        let logs: Arc<RwLock<Logs>> = Arc::default();
+        let logs_of = {
+            let logs = Arc::clone(&logs);
+            Box::new(move |dir: &Arc<LogDir>| logs_in(&logs, dir))
+        };
         let mut manager = LogManager {
             metadata_dir,
             cordoned: RwLock::new(Vec::new()),
             defaults: RwLock::new(config.defaults.clone()),
             topic_configs: config.topic_configs.clone(),
-            cleaner: Cleaner::new(logs.clone(), dirs.clone()),
+            cleaner: Cleaner::new(logs_of, dirs.clone()),
             dirs,
             logs,
             rivals: Mutex::new(Vec::new()),
@@ -604,7 +610,7 @@ fn identify_all(dirs: &[Arc<LogDir>], config: &ManagerConfig) -> Result<String, 
         if dir.check().is_err() {
             continue;
         }
-        dir.identify(config.node_id, cluster_id.as_deref())?;
+        identify(dir, config.node_id, cluster_id.as_deref())?;
         if dir.check().is_ok() && dirs[..at].iter().any(|other| other.id() == dir.id()) {
             return Err(OpenError::MetaProperties {
                 path: dir.path().join(names::META_PROPERTIES),

@@ -1,7 +1,10 @@
 //! All logs of a node: taking log directories into use, making, moving and deleting partitions,
 //! checkpoints and other housekeeping.
 
+mod cleaning;
 pub(crate) mod create;
+pub(crate) mod dir;
+pub(crate) mod error;
 pub(crate) mod future;
 pub(crate) mod housekeeping;
 pub(crate) mod load;

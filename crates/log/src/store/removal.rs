@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::fs::names;
-use crate::partition::dir::{DeleteDelay, LogDir, random_u128, retry_exhausted};
-use crate::partition::error::{OpenError, StorageError};
+use crate::fs::random::random_u128;
+use crate::partition::dir::{DeleteDelay, LogDir, retry_exhausted};
+use crate::partition::error::StorageError;
 use crate::partition::log::Log;
+use crate::store::error::OpenError;
 use crate::store::manager::LogManager;
 
 impl LogManager {

@@ -11,9 +11,9 @@ use thalweg_wire::Uuid;
 
 use crate::format::checkpoint;
 use crate::format::meta_properties::MetaProperties;
+use crate::fs::dir_lock::is_held_here;
 use crate::fs::disk::{Disk, Mode};
 use crate::fs::names::{self, CLUSTER_METADATA_TOPIC, DirName};
-use crate::partition::dir;
 
 /// Where the magic number of a batch stands, in every format.
 const MAGIC_AT: u64 = 16;
@@ -178,7 +178,7 @@ fn lock_holder(disk: &Disk, dir: &Path) -> io::Result<LockHolder> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(LockHolder::Nobody),
         Err(error) => return Err(error),
     };
-    if dir::is_held_here((metadata.dev(), metadata.ino())) {
+    if is_held_here((metadata.dev(), metadata.ino())) {
         // Its lock would go with the descriptor.
         return Ok(LockHolder::ThisProcess);
     }

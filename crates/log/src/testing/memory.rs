@@ -8,7 +8,7 @@ use thalweg_records::BatchView;
 use thalweg_wire::ErrorCode;
 
 use super::BatchSpec;
-use crate::AbortedTxn;
+use crate::format::txn_index::AbortedTxn;
 use crate::partition::producers::{
     AppendOrigin, Judgement, ProducerError, ProducerState, TransactionCheck, Updates, Verdict,
     VerificationGuard,

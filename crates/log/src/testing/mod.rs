@@ -157,8 +157,7 @@ impl TempDir {
     }
 
     fn below(parent: &std::path::Path) -> TempDir {
-        let path =
-            parent.join(format!("thalweg-log-{:032x}", crate::partition::dir::random_u128()));
+        let path = parent.join(format!("thalweg-log-{:032x}", crate::fs::random::random_u128()));
         std::fs::create_dir_all(&path).unwrap();
         TempDir(path)
     }

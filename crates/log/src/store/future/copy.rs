@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use thalweg_records::BatchView;
 
 use super::MoveError;
-use crate::format::walk::Wait;
+use crate::fs::wait::Wait;
 use crate::partition::append::AppendContext;
 use crate::partition::error::ReadError;
 use crate::partition::log::Log;

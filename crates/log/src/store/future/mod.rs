@@ -26,11 +26,13 @@ pub use copy::CopyStep;
 use prefix::common_end;
 
 use crate::fs::names;
+use crate::fs::random::random_u128;
 use crate::partition::cut::Truncated;
-use crate::partition::dir::{LogDir, random_u128};
-use crate::partition::error::{AppendError, CreateError, ReadError, StorageError};
+use crate::partition::dir::LogDir;
+use crate::partition::error::{AppendError, ReadError, StorageError};
 use crate::partition::log::Log;
 use crate::store::create::Opening;
+use crate::store::error::CreateError;
 use crate::store::manager::{LogManager, Logs};
 
 /// Directories that partitions are to be made in that are not here yet: more are not remembered.

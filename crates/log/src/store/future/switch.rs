@@ -19,11 +19,11 @@ use std::sync::atomic::Ordering;
 
 use super::{MoveError, rename_to};
 use crate::format::checkpoint;
-use crate::format::producer_snapshot;
 use crate::fs::disk::Disk;
 use crate::fs::names;
+use crate::fs::random::random_u128;
 use crate::partition::change::note_snapshot;
-use crate::partition::dir::{DeleteDelay, LogDir, random_u128};
+use crate::partition::dir::{DeleteDelay, LogDir};
 use crate::partition::error::StorageError;
 use crate::partition::flush::write_snapshot;
 use crate::partition::log::Log;
@@ -127,7 +127,7 @@ impl LogManager {
         future.roll_in(turn, 0, now_ms)?;
         let (active, snapshot) = {
             let producers = &log.writer().producers;
-            let bytes = (end > 0).then(|| producer_snapshot::encode(producers));
+            let bytes = (end > 0).then(|| producers.snapshot());
             (future.writer().active.clone(), bytes)
         };
         if let Some(bytes) = snapshot {

@@ -8,10 +8,12 @@ use thalweg_wire::Uuid;
 
 use super::Inner;
 use crate::format::checkpoint;
-use crate::format::walk::{Wait, Walk};
+use crate::format::walk::Walk;
 use crate::fs::disk::Mode;
 use crate::fs::names;
-use crate::partition::segment::{Home, Segment};
+use crate::fs::wait::Wait;
+use crate::partition::home::Home;
+use crate::partition::segment::Segment;
 
 /// What a directory of a partition holds.
 #[derive(Default)]

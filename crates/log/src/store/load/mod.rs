@@ -6,7 +6,6 @@
 //! does not fit its log is built again, too, when it is first needed.
 
 mod files;
-mod producers;
 mod recovery;
 
 use std::io;
@@ -17,22 +16,23 @@ use std::sync::atomic::Ordering;
 use files::{
     Files, list_files, read_replaced_dir, read_topic_id, remove_segment, remove_stray_snapshots,
 };
-pub(crate) use producers::rebuild_producers;
-use producers::take_snapshot;
 use recovery::Recovery;
 
 use crate::format::checkpoint;
 use crate::format::epochs::Epochs;
 use crate::format::lookup::Floor;
-use crate::format::walk::{Wait, Walk, WalkError};
+use crate::format::walk::{Walk, WalkError};
 use crate::fs::disk::{Mode, is_exhausted};
 use crate::fs::names;
+use crate::fs::wait::Wait;
 use crate::partition::config::LogConfig;
 use crate::partition::dir::LogDir;
 use crate::partition::error::StorageError;
+use crate::partition::home::Home;
 use crate::partition::log::{Loaded, Log};
 use crate::partition::producers::ProducerState;
-use crate::partition::segment::{Home, Segment, SegmentConfig};
+use crate::partition::replay::{rebuild_producers, take_snapshot};
+use crate::partition::segment::{Segment, SegmentConfig};
 
 /// What is known of a partition before its directory is looked at.
 #[derive(Clone)]

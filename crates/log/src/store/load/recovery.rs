@@ -5,15 +5,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::files::remove_segment;
-use super::producers::{apply, rebuild_producers, take_snapshot};
 use super::{Inner, LoadInput, LoadStats};
 use crate::format::epochs::Epochs;
 use crate::format::scan::{Scan, ScanError};
 use crate::format::walk::BatchHead;
 use crate::fs::names;
+use crate::partition::home::Home;
 use crate::partition::producers::{ProducerState, Updates};
 use crate::partition::read::floor_segment;
-use crate::partition::segment::{Home, Segment};
+use crate::partition::replay::{apply, rebuild_producers, take_snapshot};
+use crate::partition::segment::Segment;
 
 /// The scan after a crash.
 pub(super) struct Recovery<'a> {

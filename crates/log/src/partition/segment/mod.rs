@@ -1,47 +1,27 @@
 //! One segment: a log file, its indexes, and what is known about them.
 
+mod files;
+mod find;
+mod txn_index;
+
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
-use std::sync::{Arc, OnceLock, Weak};
+use std::sync::{Arc, Weak};
 
 use parking_lot::{Mutex, RwLock};
 use thalweg_records::batch::HEADER_LEN;
 
 use crate::format::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
 use crate::format::lookup::Floor;
-use crate::format::walk::{BatchHead, Wait, Walk, WalkError};
+use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::{Mode, OpenFile, kept};
+use crate::fs::file_pool::PooledFile;
 use crate::fs::names;
 use crate::fs::stage::{FILES, Stage, lock_stage};
+use crate::fs::wait::Wait;
 use crate::partition::dir::LogDir;
-
-/// Where a partition lives. The path changes when the partition is renamed for deletion.
-#[derive(Debug)]
-pub(crate) struct Home {
-    pub(crate) dir: Arc<LogDir>,
-    /// Its owner looks after the log (`LogManager::open_unmanaged`): the file that is appended to stays open, and a segment
-    /// is flushed before the next one begins.
-    pub(crate) is_unmanaged: bool,
-    pub(crate) path: RwLock<Arc<Path>>,
-    /// Where the log has moved from here. Its segments that are here stay what they were.
-    pub(crate) next: OnceLock<Arc<Home>>,
-}
-
-impl Home {
-    pub(crate) fn new(dir: &Arc<LogDir>, path: &Path, is_unmanaged: bool) -> Home {
-        Home {
-            dir: dir.clone(),
-            is_unmanaged,
-            path: RwLock::new(path.into()),
-            next: OnceLock::new(),
-        }
-    }
-
-    pub(crate) fn path(&self) -> Arc<Path> {
-        self.path.read().clone()
-    }
-}
+use crate::partition::home::Home;
 
 const UNKNOWN: i64 = i64::MIN;
 
@@ -216,15 +196,6 @@ impl Segment {
     /// The segment gets no more batches.
     pub(crate) fn unpin(&self) {
         self.pinned.store(false, Ordering::Relaxed);
-    }
-
-    /// The pool's question; true when the file is closed now.
-    pub(crate) fn close_unless_used(&self) -> bool {
-        if self.used.swap(false, Ordering::Relaxed) || self.pinned.load(Ordering::Relaxed) {
-            return false;
-        }
-        self.file.lock().take();
-        true
     }
 
     /// Makes the file of a new segment; what an earlier crash left under its names goes first.
@@ -662,6 +633,16 @@ impl Segment {
         }
         let known = self.first_batch_timestamp.load(Ordering::Relaxed);
         Ok((known != UNKNOWN).then_some(known))
+    }
+}
+
+impl PooledFile for Segment {
+    fn close_unless_used(&self) -> bool {
+        if self.used.swap(false, Ordering::Relaxed) || self.pinned.load(Ordering::Relaxed) {
+            return false;
+        }
+        self.file.lock().take();
+        true
     }
 }
 

@@ -7,16 +7,20 @@ use std::sync::Arc;
 
 use crate::format::producer_snapshot;
 use crate::format::scan::{Scan, ScanError};
-use crate::format::walk::{Wait, WalkError};
+use crate::format::walk::WalkError;
 use crate::fs::names;
+use crate::fs::wait::Wait;
 use crate::partition::change::note_snapshot;
 use crate::partition::flush::write_snapshot;
-use crate::partition::producers::{Judgement, ProducerState, Updates, Verdict, is_expired};
+use crate::partition::home::Home;
+use crate::partition::producers::{
+    Judgement, Producer, ProducerState, Updates, Verdict, is_expired,
+};
 use crate::partition::read::floor_segment;
-use crate::partition::segment::{Home, Segment};
+use crate::partition::segment::Segment;
 
 /// Writes the producers as of `map_end_offset`, unless there is such a snapshot.
-pub(super) fn take_snapshot(
+pub(crate) fn take_snapshot(
     home: &Arc<Home>,
     path: &Path,
     state: &mut ProducerState,
@@ -26,7 +30,7 @@ pub(super) fn take_snapshot(
     if state.map_end_offset > last {
         let at = state.map_end_offset;
         let file = names::segment_file(path, at, names::SNAPSHOT);
-        write_snapshot(&home.dir.disk, &file, &producer_snapshot::encode(state), false)?;
+        write_snapshot(&home.dir.disk, &file, &state.snapshot(), false)?;
         state.last_snapshot_offset = at;
         note_snapshot(snapshots, at);
     }
@@ -65,9 +69,10 @@ pub(crate) fn rebuild_producers(
         };
         match loaded {
             Ok(producers) => {
-                for (id, producer) in producers {
+                for entry in producers {
+                    let producer = Producer::restored(&entry);
                     if !is_expired(&producer, now_ms, expiration_ms) {
-                        state.insert(id, producer);
+                        state.insert(entry.producer_id, producer);
                     }
                 }
                 from = at;
@@ -136,7 +141,7 @@ fn replay(
 
 /// Takes one batch of the log into the producers; transactions it aborts go into the index of
 /// `segment`.
-pub(super) fn apply(
+pub(crate) fn apply(
     state: &mut ProducerState,
     updates: &mut Updates,
     batch: &thalweg_records::BatchView<'_>,

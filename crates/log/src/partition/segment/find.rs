@@ -6,9 +6,10 @@ use parking_lot::MutexGuard;
 
 use crate::format::index::{IndexPaths, MaxTimestamp, SegmentIndex};
 use crate::format::lookup::{Floor, OnFile};
-use crate::format::walk::{BatchHead, Wait, Walk, WalkError};
+use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::OpenFile;
 use crate::fs::names;
+use crate::fs::wait::Wait;
 use crate::partition::segment::Segment;
 
 impl Segment {
