@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use thalweg_records::{BatchView, Record};
 
@@ -447,7 +446,7 @@ impl Pass<'_> {
         let next = segments.get(group.end).map_or(upper_bound, |next| next.base_offset);
         let goes = self.worker.map.marks().have_replaced(&(segment.base_offset..next));
         // Its index of aborted transactions may have to become shorter.
-        let stays = !goes && segment.size() > 0 && !segment.has_txn_index.load(Ordering::Acquire);
+        let stays = !goes && segment.size() > 0 && !segment.has_txn_index();
         stays.then_some(segment)
     }
 

@@ -10,7 +10,6 @@
 //! Readers have the old segments until the new one is in place, under their new names.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::fs::names;
 use crate::fs::stage::Stage;
@@ -56,7 +55,7 @@ pub(super) fn replace_segments(
         sync_dir()?;
         // A start that finds a `.swap` log removes the other files of its name. Offset and time
         // index can be built anew, the index of aborted transactions cannot.
-        if new.has_txn_index.load(Ordering::Acquire) {
+        if new.has_txn_index() {
             dir.guard("rename", &log_path, new.rename_log(Stage::Live))?;
             sync_dir()?;
         }

@@ -457,7 +457,7 @@ impl Log {
         if age > config.max_segment_ms().saturating_sub(active.jitter_ms()) {
             return Ok(true);
         }
-        Ok(active.index.lock().is_full())
+        Ok(active.index_is_full())
     }
 
     /// Makes written batches visible.

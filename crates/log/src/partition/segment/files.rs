@@ -15,12 +15,12 @@ use crate::partition::home::Home;
 
 impl Segment {
     /// Opens one of the files under the name that it has.
-    pub(crate) fn open_file(&self, suffix: &str, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
+    pub(super) fn open_file(&self, suffix: &str, mode: Mode, wait: Wait) -> io::Result<OpenFile> {
         self.open_staged(suffix, mode, *lock_stage(&self.stage, wait)?)
     }
 
     /// For who holds the stage.
-    pub(crate) fn open_staged(
+    pub(super) fn open_staged(
         &self,
         suffix: &str,
         mode: Mode,
@@ -56,7 +56,7 @@ impl Segment {
 
     /// Leaves the files, which have been renamed to `.deleted`, to the directory's trash.
     pub(crate) fn throw_away(&self, delay: DeleteDelay) {
-        let has_txn_index = self.has_txn_index.load(Ordering::Acquire);
+        let has_txn_index = self.has_txn_index();
         for suffix in FILES.into_iter().filter(|&file| has_txn_index || file != names::TXN_INDEX) {
             let path = staged_path(&self.home.path(), self.base_offset, suffix, Stage::Deleted);
             self.dir().throw_away(path, false, delay);
@@ -66,6 +66,11 @@ impl Segment {
 
     pub(crate) fn is_deleted(&self) -> bool {
         self.is_deleted.load(Ordering::Acquire)
+    }
+
+    /// The log has moved to another directory: a reader that fails to open the file looks again.
+    pub(crate) fn was_left(&self) {
+        self.is_deleted.store(true, Ordering::Release);
     }
 
     /// Gives the files their next name.

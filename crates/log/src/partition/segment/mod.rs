@@ -38,11 +38,11 @@ pub(crate) struct Segment {
     pinned: AtomicBool,
     /// Who opens one of the files holds it, so that they are not renamed in between: another segment
     /// may get their names.
-    pub(crate) stage: RwLock<Stage>,
+    stage: RwLock<Stage>,
     /// The stage is [`Stage::Deleted`], for those who may not wait.
-    pub(crate) is_deleted: AtomicBool,
+    is_deleted: AtomicBool,
     /// There is a transaction index.
-    pub(crate) has_txn_index: AtomicBool,
+    has_txn_index: AtomicBool,
     /// Building the indexes anew failed half-way, and is to be done from the beginning.
     index_is_unfinished: AtomicBool,
     /// Files of it that were made here; one counts for those of a process before.
@@ -51,7 +51,7 @@ pub(crate) struct Segment {
     names_synced: AtomicU32,
     /// Segments before it were removed, and a power cut may bring them back.
     removals_unsynced: AtomicBool,
-    pub(crate) index: Mutex<SegmentIndex>,
+    index: Mutex<SegmentIndex>,
     index_interval: AtomicU32,
     created_ms: AtomicI64,
     first_batch_timestamp: AtomicI64,
@@ -239,7 +239,7 @@ impl Segment {
         work(&mut self.index.lock(), &paths)
     }
 
-    pub(crate) fn index_paths(&self) -> IndexPaths<'_> {
+    fn index_paths(&self) -> IndexPaths<'_> {
         IndexPaths {
             disk: &self.dir().disk,
             partition: self.home.path(),
@@ -266,6 +266,21 @@ impl Segment {
             index.page_is_full()
         };
         if full { self.with_index(|index, paths| index.write_full_page(paths)) } else { Ok(()) }
+    }
+
+    /// Whether an index has no room for another entry.
+    pub(crate) fn index_is_full(&self) -> bool {
+        self.index.lock().is_full()
+    }
+
+    /// Empties the index, in memory: the batches of the segment are noted again, or there are none.
+    pub(crate) fn reset_index(&self) {
+        self.index.lock().reset();
+    }
+
+    /// The index files on disk are complete and synced, of a segment without batches.
+    pub(crate) fn note_index_synced(&self) {
+        self.index.lock().mark_synced();
     }
 
     /// Makes sure that the index files have been looked at. Damaged ones are built again, which
@@ -545,7 +560,7 @@ impl Segment {
 
     /// Flushes the index of aborted transactions, if there is one; says whether there is.
     pub(crate) fn sync_txn_index(&self) -> io::Result<bool> {
-        let is_there = self.has_txn_index.load(Ordering::Acquire);
+        let is_there = self.has_txn_index();
         if is_there {
             self.open_file(names::TXN_INDEX, Mode::Write, Wait::Allowed)?.sync()?;
         }

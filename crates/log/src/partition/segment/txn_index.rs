@@ -11,7 +11,7 @@ use crate::fs::wait::Wait;
 
 impl Segment {
     fn open_txn_index(&self, mode: Mode, wait: Wait) -> io::Result<Option<OpenFile>> {
-        if !self.has_txn_index.load(Ordering::Acquire) {
+        if !self.has_txn_index() {
             return Ok(None);
         }
         match self.open_file(names::TXN_INDEX, mode, wait) {
@@ -19,6 +19,16 @@ impl Segment {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Whether there is an index.
+    pub(crate) fn has_txn_index(&self) -> bool {
+        self.has_txn_index.load(Ordering::Acquire)
+    }
+
+    /// Notes whether there is an index, of a segment that was found on disk.
+    pub(crate) fn found_txn_index(&self, is_there: bool) {
+        self.has_txn_index.store(is_there, Ordering::Relaxed);
     }
 
     /// Opens the index for [`append_entry`]; makes it if there is none.
@@ -65,7 +75,7 @@ impl Segment {
     }
 
     /// Drops transactions that end at or after `offset`.
-    pub(crate) fn truncate_txn_index(&self, offset: i64) -> io::Result<()> {
+    pub(super) fn truncate_txn_index(&self, offset: i64) -> io::Result<()> {
         let mut keep = None;
         self.for_each_aborted(Wait::Allowed, |at, txn| {
             if txn.last_offset >= offset {

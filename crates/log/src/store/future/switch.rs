@@ -195,7 +195,7 @@ impl LogManager {
         *log.replaces.lock() = Some(from);
         for segment in old.iter() {
             segment.unpin();
-            segment.is_deleted.store(true, Ordering::Release);
+            segment.was_left();
         }
         future.close();
         self.futures.remove(future);

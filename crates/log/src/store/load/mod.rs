@@ -11,7 +11,6 @@ mod recovery;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use files::{
     Files, list_files, read_replaced_dir, read_topic_id, remove_segment, remove_stray_snapshots,
@@ -142,16 +141,15 @@ fn load_inner(
             })?;
         let segment = Segment::found(home, base, size, &segment_config);
         let has = |list: &[i64]| list.binary_search(&base).is_ok();
-        segment.has_txn_index.store(has(&files.txns), Ordering::Relaxed);
+        segment.found_txn_index(has(&files.txns));
         // By a process that died, perhaps; and a clean stop does not sync what has no records.
         if !input.clean || size == 0 {
             segment.note_new_file();
         }
         if size == 0 {
-            let mut index = segment.index.lock();
-            index.reset();
+            segment.reset_index();
             if has(&files.indexes) && has(&files.times) {
-                index.mark_synced();
+                segment.note_index_synced();
             }
         } else if !has(&files.indexes) || !has(&files.times) {
             if clean || base < recovery_point {

@@ -95,7 +95,7 @@ impl Recovery<'_> {
     ) -> Result<(i64, u32, bool), Inner> {
         let size = segment.size();
         let file = segment.open_briefly()?;
-        segment.index.lock().reset();
+        segment.reset_index();
         segment.reset_txn_index()?;
         let mut updates = Updates::default();
         let mut end = expected.max(segment.base_offset);
