@@ -5,7 +5,6 @@
 //! Appends that find the log's turn taken: `queue` and `submit`.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use thalweg_records::BatchView;
 use thalweg_records::batch::{frame_len, set_base_offset, set_partition_leader_epoch};
@@ -501,7 +500,7 @@ impl Log {
     }
 
     pub(crate) fn flush_by_messages_due(&self, writer: &Writer) -> bool {
-        let unflushed = writer.end_offset - self.recovery_point.load(Ordering::Acquire);
+        let unflushed = writer.end_offset - self.flushed.recovery_point();
         unflushed >= self.config_ref().flush_messages
     }
 

@@ -129,7 +129,7 @@ impl Log {
             writer.end_offset = base;
             self.publish_end(&writer);
             dir.metrics.rolls.add(1);
-            is_asked_for = self.flush_wanted.fetch_max(base, Ordering::AcqRel) >= 0;
+            is_asked_for = self.flushed.request(base);
         }
         drop(writer);
         // Before the flush below, which is to reach the end.
@@ -458,7 +458,7 @@ impl Log {
             let start = log_start_offset.unwrap_or(offset).min(offset);
             self.store_log_start(start);
             self.store_high_watermark(offset);
-            self.recovery_point.store(offset, Ordering::Release);
+            self.flushed.begin_at(offset);
             self.publish_producer_count(&writer);
             self.publish_transactions(&writer);
             self.publish_end(&writer);

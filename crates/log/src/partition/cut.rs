@@ -182,8 +182,7 @@ impl Log {
         // Once more: what was found since the first time lies where the bytes go now.
         writer.generation = writer.generation.wrapping_add(1);
         self.cut_to.fetch_min(offset, Ordering::AcqRel);
-        let flushed = self.recovery_point.fetch_min(offset, Ordering::AcqRel);
-        self.flush_wanted.fetch_min(offset, Ordering::AcqRel);
+        let flushed = self.flushed.cut(offset);
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
         if high_watermark > offset {
             tracing::warn!(topic = %self.topic, partition = self.partition, offset,

@@ -15,24 +15,6 @@ use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::partition::read::floor_segment;
 
-/// What a flush was asked for, and asked for again if it fails or panics.
-struct Wanted<'a> {
-    log: &'a Log,
-    upto: i64,
-}
-
-impl Wanted<'_> {
-    fn done(mut self) {
-        self.upto = -1;
-    }
-}
-
-impl Drop for Wanted<'_> {
-    fn drop(&mut self) {
-        self.log.flush_wanted.fetch_max(self.upto, Ordering::AcqRel);
-    }
-}
-
 impl Log {
     /// Flushes everything up to the log's end as it is now.
     pub fn flush(&self, now_ms: i64) -> Result<(), StorageError> {
@@ -92,7 +74,7 @@ impl Log {
             dir.metrics.flushes.add(1);
         }
         // What is noted as done is done: an open that fails for lack of descriptors is tried again.
-        let metadata_unsynced = self.metadata_unsynced.load(Ordering::Acquire);
+        let metadata_unsynced = self.flushed.is_metadata_unsynced();
         if metadata_unsynced {
             self.flush_metadata()?;
         }
@@ -101,7 +83,7 @@ impl Log {
             self.guard("flush", &path, dir.disk.sync_dir(&path))?;
             new_files.iter().for_each(|(segment, made)| segment.names_synced(*made));
             if metadata_unsynced {
-                self.metadata_unsynced.store(false, Ordering::Release);
+                self.flushed.set_metadata_unsynced(false);
             }
         }
         dir.metrics.flush_nanos.add(u64::try_from(began.elapsed().as_nanos()).unwrap_or(u64::MAX));
@@ -117,8 +99,8 @@ impl Log {
                 _ if writer.rolling => offset.min(writer.end_offset - 1),
                 _ => offset.min(writer.end_offset),
             };
-            self.recovery_point.fetch_max(reached, Ordering::AcqRel);
-            self.last_flush_ms.store(now_ms, Ordering::Release);
+            self.flushed.reached(reached);
+            self.flushed.flushed_at(now_ms);
         }
         Ok(())
     }
@@ -136,17 +118,17 @@ impl Log {
     /// Flushes if `flush.ms` has passed, or if closed segments wait for it. Says whether it did.
     pub fn flush_if_due(&self, now_ms: i64) -> Result<bool, StorageError> {
         let unflushed = self.log_end_offset() > self.recovery_point();
-        let since = now_ms.saturating_sub(self.last_flush_ms.load(Ordering::Acquire));
+        let since = now_ms.saturating_sub(self.flushed.last_flush_ms());
         let is_due = unflushed && since >= self.config().flush_ms;
-        let wanted = Wanted { log: self, upto: self.flush_wanted.swap(-1, Ordering::AcqRel) };
-        if !is_due && wanted.upto <= self.recovery_point() {
-            wanted.done();
+        let request = self.flushed.take_request();
+        if !is_due && request.upto() <= self.recovery_point() {
+            request.done();
             self.note_epochs()?;
             return Ok(false);
         }
-        let upto = if is_due { self.log_end_offset() } else { wanted.upto };
+        let upto = if is_due { self.log_end_offset() } else { request.upto() };
         self.flush_upto(upto, now_ms)?;
-        wanted.done();
+        request.done();
         Ok(true)
     }
 
@@ -227,12 +209,12 @@ impl Log {
             ((new || unsynced).then(|| writer.producers.snapshot()), writer.end_offset)
         };
         self.flush_inner(end, now_ms)?;
-        if end > 0 && self.metadata_unsynced.load(Ordering::Acquire) {
+        if end > 0 && self.flushed.is_metadata_unsynced() {
             // Made anew after a crash, of records that are flushed: nothing else flushes it.
             self.flush_metadata()?;
             let path = self.path();
             self.guard("flush", &path, dir.disk.sync_dir(&path))?;
-            self.metadata_unsynced.store(false, Ordering::Release);
+            self.flushed.set_metadata_unsynced(false);
         }
         self.note_epochs()?;
         // Where there was nothing to flush. After a clean stop nobody looks at the batches.

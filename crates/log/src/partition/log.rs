@@ -32,6 +32,7 @@ use crate::partition::cleaning::Cleaning;
 use crate::partition::config::LogConfig;
 use crate::partition::dir::LogDir;
 use crate::partition::error::{AppendError, ReadError, StorageError};
+use crate::partition::flush_state::FlushState;
 use crate::partition::hints::Hints;
 use crate::partition::home::Home;
 use crate::partition::producers::{ProducerState, Updates};
@@ -175,10 +176,7 @@ pub struct Log {
     high_watermark: AtomicI64,
     /// `i64::MAX` while no transaction is open or undecided.
     first_unstable_offset: AtomicI64,
-    pub(crate) recovery_point: AtomicI64,
-    pub(crate) last_flush_ms: AtomicI64,
-    /// Segments below this are closed and wait for their flush.
-    pub(crate) flush_wanted: AtomicI64,
+    pub(crate) flushed: FlushState,
     has_transactions: AtomicBool,
     /// Of the last batch of the producer whose open transaction began first; -1 while none is open.
     open_txn_timestamp: AtomicI64,
@@ -189,8 +187,6 @@ pub struct Log {
     /// The high watermark has risen, and the transactions below it have not been looked at.
     has_undecided: AtomicBool,
     pub(crate) closed: AtomicBool,
-    /// `partition.metadata` was written and not synced, as far as is known.
-    pub(crate) metadata_unsynced: AtomicBool,
     pub(crate) epochs: RwLock<Epochs>,
     /// Held while the epochs' file is written.
     pub(crate) epochs_file: Mutex<()>,
@@ -267,16 +263,17 @@ impl Log {
             log_start_offset: AtomicI64::new(log_start),
             high_watermark: AtomicI64::new(high_watermark),
             first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
-            recovery_point: AtomicI64::new(loaded.recovery_point.min(end.offset)),
-            last_flush_ms: AtomicI64::new(loaded.now_ms),
-            flush_wanted: AtomicI64::new(-1),
+            flushed: FlushState::new(
+                loaded.recovery_point.min(end.offset),
+                loaded.now_ms,
+                is_new && loaded.topic_id.is_some(),
+            ),
             has_transactions: AtomicBool::new(has_transactions),
             open_txn_timestamp: AtomicI64::new(open_txn_timestamp),
             producer_count: AtomicUsize::new(producer_count),
             decided: Mutex::new(None),
             has_undecided: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            metadata_unsynced: AtomicBool::new(is_new && loaded.topic_id.is_some()),
             epochs: RwLock::new(loaded.epochs),
             epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),
@@ -322,7 +319,7 @@ impl Log {
             let home = self.path();
             self.guard("flush", &home, dir.disk.sync_dir(&home))?;
         } else {
-            self.metadata_unsynced.store(true, Ordering::Release);
+            self.flushed.set_metadata_unsynced(true);
         }
         // Once it is written: a log that was not told its id is told again.
         Ok(self.topic_id.set(id).is_ok() || self.topic_id() == Some(id))
@@ -420,7 +417,7 @@ impl Log {
 
     /// Everything before it has been flushed to the disk.
     pub fn recovery_point(&self) -> i64 {
-        self.recovery_point.load(Ordering::Acquire)
+        self.flushed.recovery_point()
     }
 
     /// Bytes of all segments.

@@ -10,6 +10,7 @@ pub(crate) mod cut;
 pub(crate) mod dir;
 pub(crate) mod error;
 pub(crate) mod flush;
+pub(crate) mod flush_state;
 pub(crate) mod hints;
 pub(crate) mod home;
 pub(crate) mod log;

@@ -7,7 +7,6 @@
 use std::io::IoSlice;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::partition::append::{AppendContext, AppendInfo, Plan, Records};
 use crate::partition::error::{AppendError, StorageError};
@@ -313,7 +312,7 @@ impl Log {
             return;
         }
         if self.unflushed_messages_due() {
-            let now_ms = self.last_flush_ms.load(Ordering::Relaxed);
+            let now_ms = self.flushed.last_flush_ms();
             if !self.tell_when_flushed(done, now_ms) {
                 let flushed = self.flush(now_ms);
                 self.tell(done, flushed);
@@ -386,7 +385,7 @@ impl Log {
     }
 
     fn unflushed_messages_due(&self) -> bool {
-        let unflushed = self.log_end_offset() - self.recovery_point.load(Ordering::Acquire);
+        let unflushed = self.log_end_offset() - self.flushed.recovery_point();
         unflushed > 0 && unflushed >= self.config_ref().flush_messages
     }
 

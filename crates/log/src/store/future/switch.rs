@@ -188,10 +188,7 @@ impl LogManager {
         log.epochs.write().move_to(&future.epochs.read());
         *log.snapshots.lock() = future.snapshots.lock().clone();
         log.snapshot_unsynced.store(false, Ordering::Release);
-        log.metadata_unsynced.store(false, Ordering::Release);
-        log.recovery_point.store(end, Ordering::Release);
-        log.flush_wanted.store(-1, Ordering::Release);
-        log.last_flush_ms.store(now_ms, Ordering::Release);
+        log.flushed.moved(end, now_ms);
         *log.replaces.lock() = Some(from);
         for segment in old.iter() {
             segment.unpin();
