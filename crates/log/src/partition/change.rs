@@ -118,8 +118,7 @@ impl Log {
             writer.producers.map_end_offset = base;
             if snapshot.is_some() {
                 writer.producers.last_snapshot_offset = base;
-                self.snapshot_unsynced.store(true, Ordering::Release);
-                note_snapshot(&mut self.snapshots.lock(), base);
+                self.snapshots.add_unsynced(base);
             }
             self.change_segments(|segments| segments.push(new.clone()));
             old.unpin();
@@ -318,7 +317,7 @@ impl Log {
         // The recovery point stays what is flushed, where Kafka raises it, too: after a kill the start may
         // be the older one again, and then nobody would check what lies between.
         self.epochs.write().truncate_from_start(offset);
-        let latest = self.snapshots.lock().last().copied();
+        let latest = self.snapshots.latest();
         writer.producers.on_log_start_offset(offset, latest);
         self.publish_transactions(&writer);
     }
@@ -328,13 +327,7 @@ impl Log {
         offset: i64,
         delay: DeleteDelay,
     ) -> Result<(), StorageError> {
-        let known = {
-            let mut snapshots = self.snapshots.lock();
-            let before = snapshots.len();
-            snapshots.retain(|&at| at != offset);
-            before != snapshots.len()
-        };
-        if !known {
+        if !self.snapshots.remove(offset) {
             return Ok(());
         }
         let dir = &self.home().dir;
@@ -427,8 +420,7 @@ impl Log {
             for segment in segments.iter() {
                 segment.delete(delay)?;
             }
-            let snapshots = std::mem::take(&mut *self.snapshots.lock());
-            for at in snapshots {
+            for at in self.snapshots.take() {
                 let path = names::segment_file(&self.path(), at, names::SNAPSHOT);
                 dir.guard("delete", &path, dir.disk.remove_file(&path))?;
             }
@@ -474,11 +466,5 @@ impl Log {
         let expired = writer.producers.expire(now_ms, expiration);
         self.publish_producer_count(&writer);
         expired
-    }
-}
-
-pub(crate) fn note_snapshot(snapshots: &mut Vec<i64>, offset: i64) {
-    if let Err(at) = snapshots.binary_search(&offset) {
-        snapshots.insert(at, offset);
     }
 }

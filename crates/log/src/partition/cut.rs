@@ -216,7 +216,7 @@ impl Log {
         offset: i64,
         cut: u32,
     ) -> Option<Vec<(i64, Producer)>> {
-        if self.snapshots.lock().last().is_some_and(|&at| at > offset) {
+        if self.snapshots.latest().is_some_and(|at| at > offset) {
             return None;
         }
         let file = active.open().ok()?;
@@ -261,7 +261,7 @@ impl Log {
         now_ms: i64,
     ) -> Result<ProducerState, StorageError> {
         let dir = &self.home().dir;
-        let mut snapshots = self.snapshots.lock().clone();
+        let mut snapshots = self.snapshots.all();
         let expiration = dir.producer_expiration_ms();
         let producers = dir.guard(
             "rebuild producers of",
@@ -276,7 +276,7 @@ impl Log {
                 expiration,
             ),
         )?;
-        *self.snapshots.lock() = snapshots;
+        self.snapshots.replace(snapshots);
         Ok(producers)
     }
 }

@@ -204,8 +204,7 @@ impl Log {
             let writer = self.writer();
             let new = writer.producers.map_end_offset > writer.producers.last_snapshot_offset;
             // One that says nothing is not missed.
-            let unsynced =
-                self.snapshot_unsynced.load(Ordering::Acquire) && writer.producers.len() > 0;
+            let unsynced = self.snapshots.is_unsynced() && writer.producers.len() > 0;
             ((new || unsynced).then(|| writer.producers.snapshot()), writer.end_offset)
         };
         self.flush_inner(end, now_ms)?;
@@ -231,7 +230,7 @@ impl Log {
             let written = write_snapshot(&dir.disk, &path, &bytes, true)
                 .and_then(|()| dir.disk.sync_dir(&self.path()));
             dir.guard("write", &path, written)?;
-            self.snapshot_unsynced.store(false, Ordering::Release);
+            self.snapshots.set_synced();
         }
         let segments = self.segments();
         if let Some(active) = segments.last()

@@ -39,6 +39,7 @@ use crate::partition::producers::{ProducerState, Updates};
 use crate::partition::queue::Queue;
 use crate::partition::role::Role;
 use crate::partition::segment::{Segment, SegmentConfig};
+use crate::partition::snapshots::Snapshots;
 use crate::partition::submit::Unflushed;
 
 /// How long a rise of the high watermark waits for the writer's lock. A write that takes longer is a disk that hangs.
@@ -192,10 +193,7 @@ pub struct Log {
     pub(crate) epochs_file: Mutex<()>,
     pub(crate) hints: Mutex<Hints>,
     pub(crate) cleaning: Mutex<Cleaning>,
-    /// Offsets of the producer snapshots on disk, ascending.
-    pub(crate) snapshots: Mutex<Vec<i64>>,
-    /// The newest of them was not synced, as far as is known.
-    pub(crate) snapshot_unsynced: AtomicBool,
+    pub(crate) snapshots: Snapshots,
 }
 
 impl std::fmt::Debug for Log {
@@ -278,8 +276,7 @@ impl Log {
             epochs_file: Mutex::new(()),
             hints: Mutex::new(Hints::default()),
             cleaning: Mutex::new(cleaning),
-            snapshots: Mutex::new(loaded.snapshots),
-            snapshot_unsynced: AtomicBool::new(loaded.snapshot_unsynced),
+            snapshots: Snapshots::found(loaded.snapshots, loaded.snapshot_unsynced),
         }))
     }
 

@@ -21,6 +21,7 @@ pub(crate) mod read;
 pub(crate) mod replay;
 pub(crate) mod role;
 pub(crate) mod segment;
+pub(crate) mod snapshots;
 pub(crate) mod submit;
 pub(crate) mod timestamps;
 pub(crate) mod verify;

@@ -10,7 +10,6 @@ use crate::format::scan::{Scan, ScanError};
 use crate::format::walk::WalkError;
 use crate::fs::names;
 use crate::fs::wait::Wait;
-use crate::partition::change::note_snapshot;
 use crate::partition::flush::write_snapshot;
 use crate::partition::home::Home;
 use crate::partition::producers::{
@@ -18,6 +17,7 @@ use crate::partition::producers::{
 };
 use crate::partition::read::floor_segment;
 use crate::partition::segment::Segment;
+use crate::partition::snapshots::note_snapshot;
 
 /// Writes the producers as of `map_end_offset`, unless there is such a snapshot.
 pub(crate) fn take_snapshot(

@@ -15,14 +15,12 @@
 //! would delete the one and copy to the other from an empty log.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use super::{MoveError, rename_to};
 use crate::format::checkpoint;
 use crate::fs::disk::Disk;
 use crate::fs::names;
 use crate::fs::random::random_u128;
-use crate::partition::change::note_snapshot;
 use crate::partition::dir::{DeleteDelay, LogDir};
 use crate::partition::error::StorageError;
 use crate::partition::flush::write_snapshot;
@@ -134,7 +132,7 @@ impl LogManager {
             let file = names::segment_file(&path, end, names::SNAPSHOT);
             let written = write_snapshot(&dir.disk, &file, &bytes, true);
             dir.guard("write", &file, written)?;
-            note_snapshot(&mut future.snapshots.lock(), end);
+            future.snapshots.add(end);
         }
         future.epochs.write().take(&log.epochs.read());
         future.write_epochs()?;
@@ -186,8 +184,7 @@ impl LogManager {
         let end = writer.end_offset;
         writer.producers.last_snapshot_offset = end;
         log.epochs.write().move_to(&future.epochs.read());
-        *log.snapshots.lock() = future.snapshots.lock().clone();
-        log.snapshot_unsynced.store(false, Ordering::Release);
+        log.snapshots.move_to(&future.snapshots);
         log.flushed.moved(end, now_ms);
         *log.replaces.lock() = Some(from);
         for segment in old.iter() {
