@@ -11,9 +11,9 @@ pub(crate) struct Epochs {
     /// What was last read from the file or written to it; `None` while that is not known.
     on_file: Option<Box<[(i32, i64)]>>,
     /// The file was written and not synced.
-    pub(crate) unsynced: bool,
+    unsynced: bool,
     /// Perhaps by a process that died: to be synced before anything is called flushed.
-    pub(crate) inherited: bool,
+    inherited: bool,
 }
 
 /// What stands for "none" in answers about epochs.
@@ -31,6 +31,26 @@ impl Epochs {
         epochs.entries.shrink_to_fit();
         epochs.on_file = Some(on_file.into());
         epochs
+    }
+
+    /// The file may be of a process that died, which did not sync it.
+    pub(crate) fn set_inherited(&mut self, is_inherited: bool) {
+        self.inherited = is_inherited;
+    }
+
+    /// Whether the file may not be on the disk as it was written or found.
+    pub(crate) fn is_unsynced(&self) -> bool {
+        self.unsynced || self.inherited
+    }
+
+    /// Whether a flush has to sync the file. One that was found, of a log without epochs, need not be.
+    pub(crate) fn needs_sync(&self) -> bool {
+        self.unsynced || self.inherited && !self.entries.is_empty()
+    }
+
+    /// The file was synced.
+    pub(crate) fn synced(&mut self) {
+        (self.unsynced, self.inherited) = (false, false);
     }
 
     /// Whether the file holds something else.

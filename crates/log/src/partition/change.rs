@@ -316,7 +316,7 @@ impl Log {
         self.raise_high_watermark(offset);
         // The recovery point stays what is flushed, where Kafka raises it, too: after a kill the start may
         // be the older one again, and then nobody would check what lies between.
-        self.epochs.write().truncate_from_start(offset);
+        self.epochs.truncate_from_start(offset);
         let latest = self.snapshots.latest();
         writer.producers.on_log_start_offset(offset, latest);
         self.publish_transactions(&writer);
@@ -426,7 +426,7 @@ impl Log {
             }
             let preallocate = config.preallocate.then(|| config.segment_limit());
             dir.guard("create", &new.file_path(names::LOG), new.create_file(preallocate))?;
-            self.epochs.write().clear();
+            self.epochs.clear();
             self.write_epochs()?;
             // Before a checkpoint says where the log begins now: what lies below a recovery point is not checked, and what
             // was thrown away must not be there again.
@@ -442,7 +442,7 @@ impl Log {
             writer.end_offset = offset;
             writer.end_position = 0;
             // Also what this broker noted meanwhile, where the log ended then.
-            self.epochs.write().clear();
+            self.epochs.clear();
             self.note_epochs_cut(&mut writer, role);
             writer.producers = ProducerState::default();
             writer.producers.map_end_offset = offset;

@@ -109,7 +109,7 @@ impl Log {
         if offset >= self.log_end_offset() {
             let mut writer = self.writer();
             // They have no records. The file may say what it likes of such.
-            self.epochs.write().truncate_from_end(self.log_end_offset());
+            self.epochs.truncate_from_end(self.log_end_offset());
             writer.latest_epoch = self.latest_epoch().map_or(-1, |(epoch, _)| epoch);
             return Ok(Truncated::Nothing);
         }
@@ -141,7 +141,7 @@ impl Log {
                     // A segment that comes back would hide what is appended here from now on.
                     self.guard("flush", &self.path(), dir.disk.sync_dir(&self.path()))?;
                 }
-                self.epochs.write().truncate_from_end(offset);
+                self.epochs.truncate_from_end(offset);
                 // What the file lacks, or has too much, behind the recovery point is found in the batches there.
                 if truncated == Truncated::Checkpointed {
                     self.write_epochs()?;

@@ -12,6 +12,7 @@ use crate::format::checkpoint;
 use crate::fs::disk::{Disk, Mode};
 use crate::fs::names;
 use crate::partition::error::StorageError;
+use crate::partition::leader_epochs::FileChange;
 use crate::partition::log::Log;
 use crate::partition::read::floor_segment;
 
@@ -137,42 +138,40 @@ impl Log {
     /// again.
     fn note_epochs(&self) -> Result<(), StorageError> {
         let end = self.log_end_offset();
-        if self.epochs.read().file_covers(end) { Ok(()) } else { self.write_epochs() }
+        if self.epochs.file_covers(end) { Ok(()) } else { self.write_epochs() }
     }
 
     /// Writes `leader-epoch-checkpoint` if it lags, for good.
     pub(crate) fn write_epochs(&self) -> Result<(), StorageError> {
         // One at a time, so that an older list never replaces a newer one, and who finds nothing
         // to do knows that it is done.
-        let _order = self.epochs_file.lock();
-        let (dirty, unsynced) = {
-            let epochs = self.epochs.read();
-            let is_old = epochs.inherited && !epochs.entries().is_empty();
-            (epochs.is_dirty().then(|| epochs.entries().to_vec()), epochs.unsynced || is_old)
-        };
+        let file = self.epochs.lock_file();
         let dir = &self.home().dir;
-        if let Some(entries) = dirty {
-            let content = checkpoint::format_epochs(&entries);
-            // The log is not renamed away meanwhile: its temporary file would be in the directory of the
-            // partition that is made under its name next, which has one of the same name.
-            let home = self.home().path.read();
-            if self.is_closed() {
-                return Ok(());
+        match file.change() {
+            FileChange::Write(entries) => {
+                let content = checkpoint::format_epochs(&entries);
+                // The log is not renamed away meanwhile: its temporary file would be in the directory of the
+                // partition that is made under its name next, which has one of the same name.
+                let home = self.home().path.read();
+                if self.is_closed() {
+                    return Ok(());
+                }
+                let path = home.join(names::LEADER_EPOCHS);
+                let written = dir.disk.write_atomic(&path, &content);
+                drop(home);
+                self.guard("write", &path, written)?;
+                file.written(entries);
             }
-            let path = home.join(names::LEADER_EPOCHS);
-            let written = dir.disk.write_atomic(&path, &content);
-            drop(home);
-            self.guard("write", &path, written)?;
-            self.epochs.write().written(entries, true);
-        } else if unsynced && !self.is_closed() {
-            let path = self.path().join(names::LEADER_EPOCHS);
-            let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
-            self.guard("flush", &path, synced)?;
-            // It may have its name since the same start.
-            let home = self.path();
-            self.guard("flush", &home, dir.disk.sync_dir(&home))?;
-            let mut epochs = self.epochs.write();
-            (epochs.unsynced, epochs.inherited) = (false, false);
+            FileChange::Sync if !self.is_closed() => {
+                let path = self.path().join(names::LEADER_EPOCHS);
+                let synced = dir.disk.open(&path, Mode::Write).and_then(|file| file.sync());
+                self.guard("flush", &path, synced)?;
+                // It may have its name since the same start.
+                let home = self.path();
+                self.guard("flush", &home, dir.disk.sync_dir(&home))?;
+                file.synced();
+            }
+            FileChange::Sync | FileChange::Nothing => {}
         }
         Ok(())
     }
@@ -217,11 +216,7 @@ impl Log {
         }
         self.note_epochs()?;
         // Where there was nothing to flush. After a clean stop nobody looks at the batches.
-        let lags = {
-            let epochs = self.epochs.read();
-            epochs.unsynced || epochs.inherited
-        };
-        if lags {
+        if self.epochs.is_file_unsynced() {
             self.write_epochs()?;
         }
         if let Some(bytes) = snapshot {

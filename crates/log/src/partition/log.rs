@@ -10,7 +10,7 @@
 //! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets,
 //!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
 //!   work.
-//! - `epochs_file`: held while the epochs' file is written; where both are needed, before `writer`.
+//! - the epochs' file (`leader_epochs`): held while it is written; where both are needed, before `writer`.
 //! - `cleaning`, `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
 //!   index locks are leaves, held for a few instructions.
 //!
@@ -35,6 +35,7 @@ use crate::partition::error::{AppendError, ReadError, StorageError};
 use crate::partition::flush_state::FlushState;
 use crate::partition::hints::Hints;
 use crate::partition::home::Home;
+use crate::partition::leader_epochs::LeaderEpochs;
 use crate::partition::producers::{ProducerState, Updates};
 use crate::partition::queue::Queue;
 use crate::partition::role::Role;
@@ -188,9 +189,7 @@ pub struct Log {
     /// The high watermark has risen, and the transactions below it have not been looked at.
     has_undecided: AtomicBool,
     pub(crate) closed: AtomicBool,
-    pub(crate) epochs: RwLock<Epochs>,
-    /// Held while the epochs' file is written.
-    pub(crate) epochs_file: Mutex<()>,
+    pub(crate) epochs: LeaderEpochs,
     pub(crate) hints: Mutex<Hints>,
     pub(crate) cleaning: Mutex<Cleaning>,
     pub(crate) snapshots: Snapshots,
@@ -211,7 +210,7 @@ impl Log {
         let high_watermark =
             loaded.high_watermark.min(loaded.end_offset).max(loaded.log_start_offset);
         loaded.producers.on_high_watermark(high_watermark);
-        loaded.epochs.inherited = loaded.unsynced;
+        loaded.epochs.set_inherited(loaded.unsynced);
         // A clean stop does not sync a partition without records.
         let is_new = loaded.unsynced || loaded.end_offset <= loaded.log_start_offset;
         let active = loaded.segments.last()?.clone();
@@ -272,8 +271,7 @@ impl Log {
             decided: Mutex::new(None),
             has_undecided: AtomicBool::new(false),
             closed: AtomicBool::new(false),
-            epochs: RwLock::new(loaded.epochs),
-            epochs_file: Mutex::new(()),
+            epochs: LeaderEpochs::new(loaded.epochs),
             hints: Mutex::new(Hints::default()),
             cleaning: Mutex::new(cleaning),
             snapshots: Snapshots::found(loaded.snapshots, loaded.snapshot_unsynced),
@@ -469,36 +467,34 @@ impl Log {
 
     /// The newest leader epoch, and where it began.
     pub fn latest_epoch(&self) -> Option<(i32, i64)> {
-        self.epochs.read().latest()
+        self.epochs.latest()
     }
 
     /// All leader epochs that the log knows, with the offsets they begin at.
     pub fn leader_epochs(&self) -> Vec<(i32, i64)> {
-        self.epochs.read().entries().to_vec()
+        self.epochs.entries()
     }
 
     /// The oldest leader epoch that the log still has, and where it begins.
     pub fn earliest_epoch(&self) -> Option<(i32, i64)> {
-        self.epochs.read().earliest()
+        self.epochs.earliest()
     }
 
     /// The leader epoch that a record at `offset` was written in.
     pub fn epoch_of(&self, offset: i64) -> Option<i32> {
-        self.epochs.read().epoch_of(offset)
+        self.epochs.epoch_of(offset)
     }
 
     /// The largest epoch not above `epoch` that the log knows, and the offset after its last
     /// record; `None` where Kafka answers -1 and -1.
     pub fn end_offset_for_epoch(&self, epoch: i32) -> Option<(i32, i64)> {
-        let (found, offset) = self.epochs.read().end_offset_for(epoch, self.log_end_offset());
+        let (found, offset) = self.epochs.end_offset_for(epoch, self.log_end_offset());
         (offset >= 0).then_some((found, offset))
     }
 
     pub(crate) fn note_epoch(&self, writer: &mut Writer, epoch: i32, offset: i64) {
         if epoch >= 0 && epoch != writer.latest_epoch {
-            let mut epochs = self.epochs.write();
-            epochs.assign(epoch, offset);
-            writer.latest_epoch = epochs.latest().map_or(-1, |(epoch, _)| epoch);
+            writer.latest_epoch = self.epochs.assign(epoch, offset);
         }
     }
 

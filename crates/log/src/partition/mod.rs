@@ -13,6 +13,7 @@ pub(crate) mod flush;
 pub(crate) mod flush_state;
 pub(crate) mod hints;
 pub(crate) mod home;
+pub(crate) mod leader_epochs;
 pub(crate) mod log;
 pub(crate) mod pending;
 pub(crate) mod producers;

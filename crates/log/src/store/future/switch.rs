@@ -134,7 +134,7 @@ impl LogManager {
             dir.guard("write", &file, written)?;
             future.snapshots.add(end);
         }
-        future.epochs.write().take(&log.epochs.read());
+        future.epochs.take(&log.epochs);
         future.write_epochs()?;
         let made = active.files_made();
         future.flush_upto(end, now_ms)?;
@@ -174,7 +174,7 @@ impl LogManager {
 
         let old = log.segments();
         let from = log.dir().id();
-        let _epochs_file = log.epochs_file.lock();
+        let epochs_file = log.epochs.lock_file();
         let mut writer = log.writer();
         let others = future.writer();
         // Before and after: who looks meanwhile may have the old segments.
@@ -183,7 +183,7 @@ impl LogManager {
         log.hints.lock().void();
         let end = writer.end_offset;
         writer.producers.last_snapshot_offset = end;
-        log.epochs.write().move_to(&future.epochs.read());
+        epochs_file.move_to(&future.epochs);
         log.snapshots.move_to(&future.snapshots);
         log.flushed.moved(end, now_ms);
         *log.replaces.lock() = Some(from);
