@@ -152,7 +152,7 @@ impl Log {
                 let content = checkpoint::format_epochs(&entries);
                 // The log is not renamed away meanwhile: its temporary file would be in the directory of the
                 // partition that is made under its name next, which has one of the same name.
-                let home = self.home().path.read();
+                let home = self.home().lock_path();
                 if self.is_closed() {
                     return Ok(());
                 }

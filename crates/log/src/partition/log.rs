@@ -34,7 +34,7 @@ use crate::partition::dir::LogDir;
 use crate::partition::error::{AppendError, ReadError, StorageError};
 use crate::partition::flush_state::FlushState;
 use crate::partition::hints::Hints;
-use crate::partition::home::Home;
+use crate::partition::home::{Home, Homes};
 use crate::partition::leader_epochs::LeaderEpochs;
 use crate::partition::producers::{ProducerState, Updates};
 use crate::partition::queue::Queue;
@@ -155,16 +155,13 @@ pub struct Log {
     pub(crate) topic: Arc<str>,
     pub(crate) partition: i32,
     topic_id: OnceLock<Uuid>,
-    /// Where it was opened; where it is now, [`Log::home`] says.
-    first_home: Arc<Home>,
+    pub(crate) homes: Homes,
     config: RwLock<Arc<LogConfig>>,
     change: Mutex<()>,
     /// Held while a follower cuts its log off, and while the role changes.
     pub(crate) cutting: Mutex<()>,
     /// The lowest offset that the log was cut at since its future replica followed.
     pub(crate) cut_to: AtomicI64,
-    /// The directory whose copy of the partition this one replaces, while its marker is there.
-    pub(crate) replaces: Mutex<Option<Uuid>>,
     writer: Mutex<Writer>,
     pub(crate) queue: Queue,
     /// Appends whose answers wait for a flush.
@@ -244,12 +241,11 @@ impl Log {
             topic: loaded.topic,
             partition: loaded.partition,
             topic_id,
-            first_home: loaded.home,
+            homes: Homes::new(loaded.home, loaded.replaces),
             config: RwLock::new(loaded.config),
             change: Mutex::new(()),
             cutting: Mutex::new(()),
             cut_to: AtomicI64::new(i64::MAX),
-            replaces: Mutex::new(loaded.replaces),
             writer: Mutex::new(writer),
             queue: Queue::default(),
             unflushed: Mutex::default(),
@@ -324,20 +320,7 @@ impl Log {
     /// nor `change` may find that it has moved the next time.
     #[inline]
     pub(crate) fn home(&self) -> &Arc<Home> {
-        let mut home = &self.first_home;
-        while let Some(next) = home.next.get() {
-            home = next;
-        }
-        home
-    }
-
-    /// Where it was before it moved to where it is; where it is, if it never has.
-    pub(crate) fn home_before(&self) -> &Arc<Home> {
-        let mut home = &self.first_home;
-        while let Some(next) = home.next.get().filter(|next| next.next.get().is_some()) {
-            home = next;
-        }
-        home
+        self.homes.current()
     }
 
     /// The log directory the partition is in.
@@ -572,8 +555,7 @@ impl Log {
     pub(crate) fn move_to(&self, writer: &mut Writer, other: &Log, others: &Writer) {
         let mut segments = self.segments.write();
         let mut end = self.end.lock();
-        // There is one at a time who moves it, and nothing else is set there.
-        let _ = self.home().next.set(other.home().clone());
+        self.homes.move_to(other.home());
         *segments = other.segments();
         writer.active = others.active.clone();
         writer.end_position = others.end_position;

@@ -461,7 +461,7 @@ impl LogManager {
                     };
                     let stays = if Arc::ptr_eq(&goes, &log) { list[at].clone() } else { log };
                     // That it was to be the partition is a reason to keep it.
-                    let is_stray = *goes.replaces.lock() == Some(stays.dir().id());
+                    let is_stray = goes.homes.replaces() == Some(stays.dir().id());
                     list[at] = stays;
                     superseded.push((goes, is_stray));
                 }

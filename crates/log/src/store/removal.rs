@@ -1,7 +1,7 @@
 //! Taking partitions out of service: deleted ones, and those that the metadata does not know.
 
 use std::cmp::Reverse;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::fs::names;
@@ -153,16 +153,11 @@ impl LogManager {
         dir.check()?;
         let suffix = if stray { "-stray" } else { "-delete" };
         let name = names::marked_dir(&log.topic, log.partition, random_u128(), suffix);
-        let from = log.path();
-        let to: Arc<Path> = dir.path().join(name).into();
-        // Under the path's lock, so that nobody opens a file between the rename and the new path.
-        let mut path = log.home().path.write();
-        dir.guard("rename", &from, dir.disk.rename(&from, &to))?;
-        *path = to.clone();
-        drop(path);
+        let to = dir.path().join(name);
+        log.home().rename(&to)?;
         if !stray {
             let delay = DeleteDelay::new(now_ms, log.config().file_delete_delay_ms);
-            dir.throw_away(to.to_path_buf(), true, delay);
+            dir.throw_away(to, true, delay);
         }
         Ok(())
     }

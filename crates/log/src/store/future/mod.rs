@@ -16,7 +16,6 @@ mod prefix;
 mod switch;
 
 use std::collections::HashMap;
-use std::path::Path;
 use std::sync::Arc;
 
 use parking_lot::{Mutex, RwLock};
@@ -379,20 +378,9 @@ impl LogManager {
             "the log that was moving here is gone; its future replica takes its place");
         let dir = future.dir();
         let live = dir.path().join(names::partition_dir(topic, partition));
-        rename_to(&future, &live)?;
+        future.home().rename(&live)?;
         dir.no_way_back(dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path())))?;
         self.futures.remove(&future);
         Ok(Some(future))
     }
-}
-
-/// Gives a log's directory another name in the same log directory.
-fn rename_to(log: &Log, to: &Path) -> Result<(), StorageError> {
-    let dir = log.dir();
-    let from = log.path();
-    // Under the path's lock, so that nobody opens a file between the rename and the new path.
-    let mut path = log.home().path.write();
-    dir.guard("rename", &from, dir.disk.rename(&from, to))?;
-    *path = to.into();
-    Ok(())
 }

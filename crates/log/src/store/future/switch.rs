@@ -16,7 +16,7 @@
 
 use std::sync::Arc;
 
-use super::{MoveError, rename_to};
+use super::MoveError;
 use crate::format::checkpoint;
 use crate::fs::disk::Disk;
 use crate::fs::names;
@@ -141,7 +141,7 @@ impl LogManager {
         future.flush_metadata()?;
         future.store_high_watermark(log.high_watermark());
         future.take_cleaned_offset(log);
-        if log.replaces.lock().is_some() {
+        if log.homes.replaces().is_some() {
             remove_marker(log)?;
         }
         let marker = path.join(names::REPLACES);
@@ -169,7 +169,7 @@ impl LogManager {
         // No other checkpoint comes in between, which would not have the log, or have it twice.
         let mut written = dir.checkpoints.lock();
         self.write_all_checkpoints(&mut written, dir)?;
-        rename_to(future, &live)?;
+        future.home().rename(&live)?;
         dir.no_way_back(dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path())))?;
 
         let old = log.segments();
@@ -186,7 +186,7 @@ impl LogManager {
         epochs_file.move_to(&future.epochs);
         log.snapshots.move_to(&future.snapshots);
         log.flushed.moved(end, now_ms);
-        *log.replaces.lock() = Some(from);
+        log.homes.set_replaces(Some(from));
         for segment in old.iter() {
             segment.unpin();
             segment.was_left();
@@ -201,13 +201,10 @@ impl LogManager {
     fn leave(&self, log: &Log, from: &Arc<LogDir>, now_ms: i64) {
         let left = (|| {
             from.check()?;
-            let home = log.home_before();
+            let home = log.homes.before();
             let name = names::marked_dir(&log.topic, log.partition, random_u128(), "-delete");
             let to = from.path().join(name);
-            let mut path = home.path.write();
-            from.guard("rename", &path, from.disk.rename(&path, &to))?;
-            *path = to.as_path().into();
-            drop(path);
+            home.rename(&to)?;
             let delay = DeleteDelay::new(now_ms, log.config().file_delete_delay_ms);
             from.throw_away(to, true, delay);
             from.guard("flush", from.path(), from.disk.sync_dir(from.path()))
@@ -226,7 +223,7 @@ impl LogManager {
         let newest =
             |log: &Log| (log.latest_epoch().map_or(-1, |(epoch, _)| epoch), log.log_end_offset());
         let goes_for = |from: &Arc<Log>, to: &Arc<Log>| {
-            (*to.replaces.lock() == Some(from.dir().id()))
+            (to.homes.replaces() == Some(from.dir().id()))
                 .then(|| if newest(from) > newest(to) { to.clone() } else { from.clone() })
         };
         goes_for(one, other).or_else(|| goes_for(other, one))
@@ -235,7 +232,7 @@ impl LogManager {
     /// Markers of moves that are over are removed; one that names a directory that is offline stays.
     pub(crate) fn remove_old_markers(&self) {
         for log in self.all() {
-            let Some(from) = *log.replaces.lock() else { continue };
+            let Some(from) = log.homes.replaces() else { continue };
             let is_online = |dir: &Arc<LogDir>| dir.id() == from && dir.check().is_ok();
             if self.dirs.iter().any(is_online) {
                 // A failure takes the directory offline.
@@ -251,6 +248,6 @@ fn remove_marker(log: &Log) -> Result<(), StorageError> {
     let disk: &Disk = &log.dir().disk;
     log.dir().guard("delete", &path, disk.remove_file(&path))?;
     log.dir().guard("flush", &log.path(), disk.sync_dir(&log.path()))?;
-    *log.replaces.lock() = None;
+    log.homes.set_replaces(None);
     Ok(())
 }
