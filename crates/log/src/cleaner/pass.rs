@@ -28,9 +28,11 @@ use crate::fs::wait::Wait;
 use crate::partition::cleaning::Ticket;
 use crate::partition::config::LogConfig;
 use crate::partition::error::StorageError;
-use crate::partition::log::{Log, Segments};
-use crate::partition::read::{collect_aborted, floor_segment};
+use crate::partition::log::Log;
+use crate::partition::read::collect_aborted;
 use crate::partition::segment::{Segment, SegmentConfig};
+use crate::partition::segments::Segments;
+use crate::partition::segments::floor_segment;
 
 /// Why a pass did not come to its end.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use crate::fs::names;
 use crate::partition::error::StorageError;
 use crate::partition::leader_epochs::FileChange;
 use crate::partition::log::Log;
-use crate::partition::read::floor_segment;
+use crate::partition::segments::floor_segment;
 
 impl Log {
     /// Flushes everything up to the log's end as it is now.

@@ -40,22 +40,12 @@ use crate::partition::producers::{ProducerState, Updates};
 use crate::partition::queue::Queue;
 use crate::partition::role::Role;
 use crate::partition::segment::{Segment, SegmentConfig};
+use crate::partition::segments::{End, SegmentList, Segments};
 use crate::partition::snapshots::Snapshots;
 use crate::partition::submit::Unflushed;
 
 /// How long a rise of the high watermark waits for the writer's lock. A write that takes longer is a disk that hangs.
 const WRITER_WAIT_MAX: Duration = Duration::from_millis(1);
-
-/// The segments in order, never empty; replaced as a whole.
-pub(crate) type Segments = Arc<Vec<Arc<Segment>>>;
-
-/// Where the log ends: an offset, and where it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct End {
-    pub(crate) offset: i64,
-    pub(crate) segment: i64,
-    pub(crate) position: u32,
-}
 
 /// The offsets that matter of a log, taken together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -123,6 +113,17 @@ pub(crate) struct Writer {
     pub(crate) latest_epoch: i32,
 }
 
+impl Writer {
+    #[inline]
+    fn end(&self) -> End {
+        End {
+            offset: self.end_offset,
+            segment: self.active.base_offset,
+            position: self.end_position,
+        }
+    }
+}
+
 /// What a [`Log`] is made of when it has been loaded.
 pub(crate) struct Loaded {
     pub(crate) topic: Arc<str>,
@@ -168,9 +169,7 @@ pub struct Log {
     pub(crate) unflushed: Mutex<Unflushed>,
     /// On the list of the directory's writer thread.
     pub(crate) scheduled: AtomicBool,
-    segments: RwLock<Segments>,
-    end: Mutex<End>,
-    log_end_offset: AtomicI64,
+    segments: SegmentList,
     log_start_offset: AtomicI64,
     high_watermark: AtomicI64,
     /// `i64::MAX` while no transaction is open or undecided.
@@ -250,9 +249,7 @@ impl Log {
             queue: Queue::default(),
             unflushed: Mutex::default(),
             scheduled: AtomicBool::new(false),
-            segments: RwLock::new(Arc::new(loaded.segments)),
-            end: Mutex::new(end),
-            log_end_offset: AtomicI64::new(end.offset),
+            segments: SegmentList::new(loaded.segments, end),
             log_start_offset: AtomicI64::new(log_start),
             high_watermark: AtomicI64::new(high_watermark),
             first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
@@ -380,7 +377,7 @@ impl Log {
 
     /// The offset the next record will get.
     pub fn log_end_offset(&self) -> i64 {
-        self.log_end_offset.load(Ordering::Acquire)
+        self.segments.end_offset()
     }
 
     /// Consumers see what is before it.
@@ -405,7 +402,7 @@ impl Log {
 
     /// How many segments there are.
     pub fn segment_count(&self) -> usize {
-        self.segments.read().len()
+        self.segments.count()
     }
 
     /// Base offsets of the segments, ascending.
@@ -541,53 +538,37 @@ impl Log {
     }
 
     pub(crate) fn segments(&self) -> Segments {
-        self.segments.read().clone()
+        self.segments.all()
     }
 
     /// The segments, and where the log ends, of the same directory.
     pub(crate) fn segments_and_end(&self) -> (Segments, End) {
-        let segments = self.segments.read();
-        (segments.clone(), self.end())
+        self.segments.with_end()
     }
 
     /// The log is where `other` is from here on, and has its segments: the same batches. Readers see all of it or
     /// nothing. For who has the turn, of both.
     pub(crate) fn move_to(&self, writer: &mut Writer, other: &Log, others: &Writer) {
-        let mut segments = self.segments.write();
-        let mut end = self.end.lock();
-        self.homes.move_to(other.home());
-        *segments = other.segments();
         writer.active = others.active.clone();
         writer.end_position = others.end_position;
         writer.generation = writer.generation.wrapping_add(1);
-        *end = End {
-            offset: writer.end_offset,
-            segment: writer.active.base_offset,
-            position: writer.end_position,
-        };
+        let end = writer.end();
+        self.segments.move_to(other.segments(), end, || self.homes.move_to(other.home()));
     }
 
     /// Replaces the list. A roll may add to it while somebody else takes away from its beginning.
     pub(crate) fn change_segments(&self, change: impl FnOnce(&mut Vec<Arc<Segment>>)) {
-        let mut segments = self.segments.write();
-        let mut list = segments.as_ref().clone();
-        change(&mut list);
-        *segments = Arc::new(list);
+        self.segments.change(change);
     }
 
     pub(crate) fn end(&self) -> End {
-        *self.end.lock()
+        self.segments.end()
     }
 
     /// Makes the writer's end the one that readers see.
     pub(crate) fn publish_end(&self, writer: &Writer) {
         writer.active.set_size(writer.end_position);
-        *self.end.lock() = End {
-            offset: writer.end_offset,
-            segment: writer.active.base_offset,
-            position: writer.end_position,
-        };
-        self.log_end_offset.store(writer.end_offset, Ordering::Release);
+        self.segments.publish_end(writer.end());
     }
 
     pub(crate) fn publish_transactions(&self, writer: &Writer) {

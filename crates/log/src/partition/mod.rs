@@ -22,6 +22,7 @@ pub(crate) mod read;
 pub(crate) mod replay;
 pub(crate) mod role;
 pub(crate) mod segment;
+pub(crate) mod segments;
 pub(crate) mod snapshots;
 pub(crate) mod submit;
 pub(crate) mod timestamps;

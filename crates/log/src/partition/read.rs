@@ -15,8 +15,9 @@ use crate::fs::names;
 use crate::fs::wait::Wait;
 use crate::partition::dir::LogDir;
 use crate::partition::error::{ReadError, StorageError};
-use crate::partition::log::{End, Log, LogOffsets, Segments};
+use crate::partition::log::{Log, LogOffsets};
 use crate::partition::segment::Segment;
+use crate::partition::segments::{End, Segments, floor_segment};
 
 /// How far a read may see.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -361,11 +362,6 @@ impl From<WalkError> for Trouble {
     fn from(error: WalkError) -> Trouble {
         Trouble::Walk(error)
     }
-}
-
-/// Index of the segment that `offset` lies in; the first for offsets before it.
-pub(crate) fn floor_segment(segments: &[Arc<Segment>], offset: i64) -> usize {
-    segments.partition_point(|segment| segment.base_offset <= offset).saturating_sub(1)
 }
 
 pub(crate) fn collect_aborted(

@@ -15,8 +15,8 @@ use crate::partition::home::Home;
 use crate::partition::producers::{
     Judgement, Producer, ProducerState, Updates, Verdict, is_expired,
 };
-use crate::partition::read::floor_segment;
 use crate::partition::segment::Segment;
+use crate::partition::segments::floor_segment;
 use crate::partition::snapshots::note_snapshot;
 
 /// Writes the producers as of `map_end_offset`, unless there is such a snapshot.

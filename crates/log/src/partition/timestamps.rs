@@ -10,8 +10,8 @@ use crate::fs::disk::OpenFile;
 use crate::fs::wait::Wait;
 use crate::partition::error::ReadError;
 use crate::partition::log::Log;
-use crate::partition::read::floor_segment;
 use crate::partition::segment::{Segment, is_of};
+use crate::partition::segments::floor_segment;
 
 /// Looks at the records of a batch; decompresses it if need be.
 pub trait RecordScan {

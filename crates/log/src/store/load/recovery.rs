@@ -12,9 +12,9 @@ use crate::format::walk::BatchHead;
 use crate::fs::names;
 use crate::partition::home::Home;
 use crate::partition::producers::{ProducerState, Updates};
-use crate::partition::read::floor_segment;
 use crate::partition::replay::{apply, rebuild_producers, take_snapshot};
 use crate::partition::segment::Segment;
+use crate::partition::segments::floor_segment;
 
 /// The scan after a crash.
 pub(super) struct Recovery<'a> {
