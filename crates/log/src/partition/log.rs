@@ -18,7 +18,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -37,6 +37,7 @@ use crate::partition::hints::Hints;
 use crate::partition::home::{Home, Homes};
 use crate::partition::leader_epochs::LeaderEpochs;
 use crate::partition::producers::{ProducerState, Updates};
+use crate::partition::published::{DecidedListener, Published, Undecided};
 use crate::partition::queue::Queue;
 use crate::partition::role::Role;
 use crate::partition::segment::{Segment, SegmentConfig};
@@ -73,10 +74,6 @@ pub struct OpenTransaction {
     pub first_offset: i64,
     /// Timestamp of its producer's last batch.
     pub last_timestamp: i64,
-}
-
-fn open_txn_timestamp(producers: &ProducerState) -> i64 {
-    producers.oldest_open().map_or(-1, |(_, _, producer)| producer.last_timestamp)
 }
 
 /// One producer as a log remembers it. -1 stands for "none", as in Kafka.
@@ -170,20 +167,9 @@ pub struct Log {
     /// On the list of the directory's writer thread.
     pub(crate) scheduled: AtomicBool,
     segments: SegmentList,
-    log_start_offset: AtomicI64,
-    high_watermark: AtomicI64,
-    /// `i64::MAX` while no transaction is open or undecided.
-    first_unstable_offset: AtomicI64,
+    published: Published,
     pub(crate) flushed: FlushState,
-    has_transactions: AtomicBool,
-    /// Of the last batch of the producer whose open transaction began first; -1 while none is open.
-    open_txn_timestamp: AtomicI64,
-    /// How many producers the log remembers.
-    producer_count: AtomicUsize,
-    /// Who hears of it when these are looked at late.
-    decided: Mutex<Option<Weak<dyn DecidedListener>>>,
-    /// The high watermark has risen, and the transactions below it have not been looked at.
-    has_undecided: AtomicBool,
+    undecided: Undecided,
     pub(crate) closed: AtomicBool,
     pub(crate) epochs: LeaderEpochs,
     pub(crate) hints: Mutex<Hints>,
@@ -213,12 +199,9 @@ impl Log {
         active.pin_if_wanted();
         let end =
             End { offset: loaded.end_offset, segment: active.base_offset, position: active.size() };
-        let has_transactions = loaded.producers.has_transactions();
-        let open_txn_timestamp = open_txn_timestamp(&loaded.producers);
-        let producer_count = loaded.producers.len();
-        let first_unstable = loaded.producers.first_unstable_offset().unwrap_or(i64::MAX);
         let latest_epoch = loaded.epochs.latest().map_or(-1, |(epoch, _)| epoch);
         let log_start = loaded.log_start_offset;
+        let published = Published::new(log_start, high_watermark, &loaded.producers);
         let cleaning = Cleaning::found(loaded.cleaned_offset, log_start, loaded.end_offset);
         let topic_id = OnceLock::new();
         if let Some(id) = loaded.topic_id {
@@ -250,19 +233,13 @@ impl Log {
             unflushed: Mutex::default(),
             scheduled: AtomicBool::new(false),
             segments: SegmentList::new(loaded.segments, end),
-            log_start_offset: AtomicI64::new(log_start),
-            high_watermark: AtomicI64::new(high_watermark),
-            first_unstable_offset: AtomicI64::new(first_unstable.max(log_start)),
+            published,
             flushed: FlushState::new(
                 loaded.recovery_point.min(end.offset),
                 loaded.now_ms,
                 is_new && loaded.topic_id.is_some(),
             ),
-            has_transactions: AtomicBool::new(has_transactions),
-            open_txn_timestamp: AtomicI64::new(open_txn_timestamp),
-            producer_count: AtomicUsize::new(producer_count),
-            decided: Mutex::new(None),
-            has_undecided: AtomicBool::new(false),
+            undecided: Undecided::default(),
             closed: AtomicBool::new(false),
             epochs: LeaderEpochs::new(loaded.epochs),
             hints: Mutex::new(Hints::default()),
@@ -364,15 +341,14 @@ impl Log {
         // The end is read last: what is read before it can only lag behind it.
         let log_start_offset = self.log_start_offset();
         let high_watermark = self.high_watermark();
-        let last_stable_offset =
-            high_watermark.min(self.first_unstable_offset.load(Ordering::Acquire));
+        let last_stable_offset = high_watermark.min(self.published.first_unstable_offset());
         let log_end_offset = self.log_end_offset();
         LogOffsets { log_start_offset, high_watermark, last_stable_offset, log_end_offset }
     }
 
     /// The first offset that can be read.
     pub fn log_start_offset(&self) -> i64 {
-        self.log_start_offset.load(Ordering::Acquire)
+        self.published.log_start_offset()
     }
 
     /// The offset the next record will get.
@@ -382,12 +358,12 @@ impl Log {
 
     /// Consumers see what is before it.
     pub fn high_watermark(&self) -> i64 {
-        self.high_watermark.load(Ordering::Acquire)
+        self.published.high_watermark()
     }
 
     /// Consumers of committed transactions see what is before it.
     pub fn last_stable_offset(&self) -> i64 {
-        self.high_watermark().min(self.first_unstable_offset.load(Ordering::Acquire))
+        self.high_watermark().min(self.published.first_unstable_offset())
     }
 
     /// Everything before it has been flushed to the disk.
@@ -413,12 +389,12 @@ impl Log {
     /// Raises the high watermark; never past the log's end, never lowers it. Says whether it moved.
     pub fn advance_high_watermark(&self, offset: i64) -> bool {
         let offset = offset.min(self.log_end_offset());
-        let before = self.high_watermark.fetch_max(offset, Ordering::AcqRel);
+        let before = self.published.raise_high_watermark(offset);
         if before >= offset {
             return false;
         }
-        if self.has_transactions.load(Ordering::Acquire) {
-            self.has_undecided.store(true, Ordering::SeqCst);
+        if self.published.has_transactions() {
+            self.undecided.mark();
             // Where a write to the disk hangs, who has the lock does it.
             self.decide(Some(WRITER_WAIT_MAX));
         }
@@ -427,18 +403,18 @@ impl Log {
 
     /// Who hears when readers of committed records may have more.
     pub fn set_decided_listener(&self, listener: Weak<dyn DecidedListener>) {
-        *self.decided.lock() = Some(listener);
+        self.undecided.set_listener(listener);
     }
 
     /// Transactions that ended below the high watermark are decided, if it has risen and the writer's lock is to be had.
     fn decide(&self, wait: Option<Duration>) {
-        while self.has_undecided.load(Ordering::SeqCst) {
+        while self.undecided.is_marked() {
             let writer = match wait {
                 Some(wait) => self.writer.try_lock_for(wait),
                 None => self.writer.try_lock(),
             };
             let Some(mut writer) = writer else { return };
-            if self.has_undecided.swap(false, Ordering::SeqCst) {
+            if self.undecided.take() {
                 writer.producers.on_high_watermark(self.high_watermark());
                 self.publish_transactions(&writer);
             }
@@ -481,7 +457,7 @@ impl Log {
     /// The oldest transaction that nobody has ended. `None` also while a write to a disk hangs.
     pub fn open_transaction(&self) -> Option<OpenTransaction> {
         let writer = self.writer.try_lock_for(WRITER_WAIT_MAX)?;
-        let writer = WriterGuard { writer, _then: Then(self) };
+        let writer = WriterGuard { writer, _decide: DecideOnRelease(self) };
         let (first_offset, producer_id, producer) = writer.producers.oldest_open()?;
         Some(OpenTransaction {
             producer_id,
@@ -495,12 +471,12 @@ impl Log {
     /// Timestamp of the last batch of the producer whose open transaction began first, -1 while none is open; without a
     /// lock.
     pub fn open_transaction_timestamp(&self) -> i64 {
-        self.open_txn_timestamp.load(Ordering::Acquire)
+        self.published.open_txn_timestamp()
     }
 
     /// How many producers the log remembers; without a lock.
     pub fn producer_count(&self) -> usize {
-        self.producer_count.load(Ordering::Relaxed)
+        self.published.producer_count()
     }
 
     /// The producers that the log remembers, as DescribeProducers tells them.
@@ -524,12 +500,12 @@ impl Log {
 
     /// Where the log ends, its producers, its role. Not across anything that waits for the disk.
     pub(crate) fn writer(&self) -> WriterGuard<'_> {
-        WriterGuard { writer: self.writer.lock(), _then: Then(self) }
+        WriterGuard { writer: self.writer.lock(), _decide: DecideOnRelease(self) }
     }
 
     /// The same, if nobody has it.
     pub(crate) fn try_writer(&self) -> Option<WriterGuard<'_>> {
-        Some(WriterGuard { writer: self.writer.try_lock()?, _then: Then(self) })
+        Some(WriterGuard { writer: self.writer.try_lock()?, _decide: DecideOnRelease(self) })
     }
 
     /// The right to take segments or records away.
@@ -572,30 +548,23 @@ impl Log {
     }
 
     pub(crate) fn publish_transactions(&self, writer: &Writer) {
-        let unstable = writer
-            .producers
-            .first_unstable_offset()
-            .map_or(i64::MAX, |offset| offset.max(self.log_start_offset()));
-        self.has_transactions.store(writer.producers.has_transactions(), Ordering::Release);
-        self.first_unstable_offset.store(unstable, Ordering::Release);
-        let timestamp = open_txn_timestamp(&writer.producers);
-        self.open_txn_timestamp.store(timestamp, Ordering::Release);
+        self.published.transactions(&writer.producers);
     }
 
     pub(crate) fn publish_producer_count(&self, writer: &Writer) {
-        self.producer_count.store(writer.producers.len(), Ordering::Relaxed);
+        self.published.producers(&writer.producers);
     }
 
     pub(crate) fn store_log_start(&self, offset: i64) {
-        self.log_start_offset.store(offset, Ordering::Release);
+        self.published.set_log_start_offset(offset);
     }
 
     pub(crate) fn raise_high_watermark(&self, offset: i64) {
-        self.high_watermark.fetch_max(offset, Ordering::AcqRel);
+        self.published.raise_high_watermark(offset);
     }
 
     pub(crate) fn store_high_watermark(&self, offset: i64) {
-        self.high_watermark.store(offset, Ordering::Release);
+        self.published.set_high_watermark(offset);
     }
 
     /// An I/O result becomes a storage result. An error takes the directory offline, unless it
@@ -634,7 +603,7 @@ impl Log {
 pub(crate) struct WriterGuard<'a> {
     writer: MutexGuard<'a, Writer>,
     /// Goes after the lock.
-    _then: Then<'a>,
+    _decide: DecideOnRelease<'a>,
 }
 
 impl Deref for WriterGuard<'_> {
@@ -650,26 +619,16 @@ impl DerefMut for WriterGuard<'_> {
     }
 }
 
-/// What is done when the writer's lock was given back: that which could not wait for it.
-struct Then<'a>(&'a Log);
+/// Decides transactions once the writer's lock was given back, because a rise of the high watermark did not
+/// wait for the lock.
+struct DecideOnRelease<'a>(&'a Log);
 
-impl Drop for Then<'_> {
+impl Drop for DecideOnRelease<'_> {
     fn drop(&mut self) {
         let log = self.0;
-        if log.has_undecided.load(Ordering::SeqCst) {
+        if log.undecided.is_marked() {
             log.decide(None);
-            // Who raised the high watermark has woken readers that have seen nothing.
-            let listener = log.decided.lock().as_ref().and_then(Weak::upgrade);
-            if let Some(listener) = listener {
-                listener.transactions_decided();
-            }
+            log.undecided.notify();
         }
     }
-}
-
-/// Hears when readers of committed records may have more, because of a high watermark that rose while an append was
-/// being written. Called where the log's locks may be held: it may take none of them.
-pub trait DecidedListener: Send + Sync {
-    /// The last stable offset may have risen.
-    fn transactions_decided(&self);
 }

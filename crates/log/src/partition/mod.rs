@@ -17,6 +17,7 @@ pub(crate) mod leader_epochs;
 pub(crate) mod log;
 pub(crate) mod pending;
 pub(crate) mod producers;
+pub(crate) mod published;
 pub(crate) mod queue;
 pub(crate) mod read;
 pub(crate) mod replay;
