@@ -138,12 +138,10 @@ impl Log {
         if is_asked_for {
             return Ok(base);
         }
-        if let (Some(executor), Some(log)) = (&dir.executor, self.me.upgrade()) {
-            executor.run(Box::new(move || {
-                // A failure has taken the directory offline; nobody waits for this flush.
-                let _ = log.flush_if_due(now_ms);
-            }));
-        }
+        self.run_on_executor(move |log| {
+            // A failure has taken the directory offline; no caller waits for this flush.
+            let _ = log.flush_if_due(now_ms);
+        });
         Ok(base)
     }
 

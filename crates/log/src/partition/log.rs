@@ -149,7 +149,7 @@ pub(crate) struct Loaded {
 
 /// One partition's log. See the module for its locks; every method may be called from any thread.
 pub struct Log {
-    pub(crate) me: Weak<Log>,
+    me: Weak<Log>,
     pub(crate) topic: Arc<str>,
     pub(crate) partition: i32,
     topic_id: OnceLock<Uuid>,
@@ -163,9 +163,7 @@ pub struct Log {
     writer: Mutex<Writer>,
     pub(crate) queue: Queue,
     /// Appends whose answers wait for a flush.
-    pub(crate) unflushed: Mutex<Unflushed>,
-    /// On the list of the directory's writer thread.
-    pub(crate) scheduled: AtomicBool,
+    pub(crate) unflushed: Unflushed,
     segments: SegmentList,
     published: Published,
     pub(crate) flushed: FlushState,
@@ -230,8 +228,7 @@ impl Log {
             cut_to: AtomicI64::new(i64::MAX),
             writer: Mutex::new(writer),
             queue: Queue::default(),
-            unflushed: Mutex::default(),
-            scheduled: AtomicBool::new(false),
+            unflushed: Unflushed::default(),
             segments: SegmentList::new(loaded.segments, end),
             published,
             flushed: FlushState::new(
@@ -497,6 +494,18 @@ impl Log {
     }
 
     // -- inner ------------------------------------------------------------------------------
+
+    /// The log itself, to be handed to another thread; none while it is being dropped.
+    pub(crate) fn to_arc(&self) -> Option<Arc<Log>> {
+        self.me.upgrade()
+    }
+
+    /// Has the manager's executor work on the log, if there is one.
+    pub(crate) fn run_on_executor(&self, work: impl FnOnce(&Log) + Send + 'static) {
+        if let (Some(executor), Some(log)) = (&self.home().dir.executor, self.to_arc()) {
+            executor.run(Box::new(move || work(&log)));
+        }
+    }
 
     /// Where the log ends, its producers, its role. Not across anything that waits for the disk.
     pub(crate) fn writer(&self) -> WriterGuard<'_> {

@@ -11,7 +11,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
@@ -26,8 +26,10 @@ use crate::stalls::pace::{self, QueuedWrites};
 #[derive(Debug)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    /// The turn is free, and somebody waits for it.
+    /// The turn is free, and a thread waits for it.
     free: Condvar,
+    /// The log is on the list of the directory's writer thread.
+    is_scheduled: AtomicBool,
 }
 
 #[derive(Debug)]
@@ -82,7 +84,11 @@ impl Default for Queue {
             roll_due: false,
             pending: Pending::default(),
         };
-        Queue { state: Mutex::new(state), free: Condvar::new() }
+        Queue {
+            state: Mutex::new(state),
+            free: Condvar::new(),
+            is_scheduled: AtomicBool::new(false),
+        }
     }
 }
 
@@ -203,8 +209,8 @@ impl Log {
     /// Has the directory's writer thread take a turn.
     pub(crate) fn schedule(&self) {
         // Without it the log is being dropped, and nobody waits for it.
-        if let Some(log) = self.me.upgrade()
-            && !self.scheduled.swap(true, Ordering::SeqCst)
+        if let Some(log) = self.to_arc()
+            && !self.queue.is_scheduled.swap(true, Ordering::SeqCst)
         {
             self.home().dir.pace.schedule(log);
         }
@@ -212,9 +218,7 @@ impl Log {
 
     /// Has the executor do the roll that what is queued needs: by taking a turn that may.
     fn ask_for_roll(&self) {
-        if let (Some(executor), Some(log)) = (&self.home().dir.executor, self.me.upgrade()) {
-            executor.run(Box::new(move || log.wait_turn().end()));
-        }
+        self.run_on_executor(|log| log.wait_turn().end());
     }
 }
 
@@ -223,7 +227,7 @@ impl QueuedWrites for Log {
     /// holds. What comes meanwhile gets another turn, behind the other logs.
     fn take_turn(&self) {
         // First, so that what comes from here on is scheduled again.
-        self.scheduled.store(false, Ordering::SeqCst);
+        self.queue.is_scheduled.store(false, Ordering::SeqCst);
         // Whoever has the turn sees what is queued.
         if let Some(turn) = self.try_turn(true) {
             turn.end();

@@ -8,6 +8,8 @@ use std::io::IoSlice;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use parking_lot::Mutex;
+
 use crate::partition::append::{AppendContext, AppendInfo, Plan, Records};
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
@@ -45,13 +47,40 @@ impl std::fmt::Debug for Done {
     }
 }
 
-/// Appends that are answered once they are flushed (`flush.messages`), and the job that sees to it.
+/// Appends that are answered once they are flushed (`flush.messages`), and the job that does both.
+///
+/// Invariant: an append here has a job that will answer it, and the executor has one such job at a time.
 #[derive(Default, Debug)]
-pub(crate) struct Unflushed {
+pub(crate) struct Unflushed(Mutex<UnflushedAppends>);
+
+#[derive(Default, Debug)]
+struct UnflushedAppends {
     done: Vec<Done>,
     now_ms: i64,
-    /// The executor has a job of this log: one at a time, and what comes meanwhile is the next one's.
     has_job: bool,
+}
+
+impl Unflushed {
+    /// Takes these. Says whether a job will answer them; otherwise the caller starts one.
+    fn add(&self, done: &mut Vec<Done>, now_ms: i64) -> bool {
+        let mut appends = self.0.lock();
+        appends.done.append(done);
+        appends.now_ms = appends.now_ms.max(now_ms);
+        std::mem::replace(&mut appends.has_job, true)
+    }
+
+    /// What a job answers, and the time of the newest.
+    fn take(&self) -> (Vec<Done>, i64) {
+        let mut appends = self.0.lock();
+        (std::mem::take(&mut appends.done), appends.now_ms)
+    }
+
+    /// A job is done. Says whether there are appends for another one, which the caller starts.
+    fn end_job(&self) -> bool {
+        let mut appends = self.0.lock();
+        appends.has_job = !appends.done.is_empty();
+        appends.has_job
+    }
 }
 
 /// How far the appends that were taken off the queue are written.
@@ -343,11 +372,7 @@ impl Log {
         if self.home().dir.executor.is_none() {
             return false;
         }
-        let mut unflushed = self.unflushed.lock();
-        unflushed.done.append(done);
-        unflushed.now_ms = unflushed.now_ms.max(now_ms);
-        let has_job = std::mem::replace(&mut unflushed.has_job, true);
-        drop(unflushed);
+        let has_job = self.unflushed.add(done, now_ms);
         if !has_job {
             self.ask_for_flush();
         }
@@ -355,18 +380,13 @@ impl Log {
     }
 
     fn ask_for_flush(&self) {
-        if let (Some(executor), Some(log)) = (&self.home().dir.executor, self.me.upgrade()) {
-            executor.run(Box::new(move || log.flush_and_tell()));
-        }
+        self.run_on_executor(Log::flush_and_tell);
     }
 
     /// The job of [`Self::tell_when_flushed`]. What came meanwhile gets another one, behind the jobs of
     /// other logs.
     fn flush_and_tell(&self) {
-        let (mut done, now_ms) = {
-            let mut unflushed = self.unflushed.lock();
-            (std::mem::take(&mut unflushed.done), unflushed.now_ms)
-        };
+        let (mut done, now_ms) = self.unflushed.take();
         let flush = AssertUnwindSafe(|| self.flush(now_ms));
         let flushed = std::panic::catch_unwind(flush).unwrap_or_else(|_| {
             self.home().dir.metrics.panics.add(1);
@@ -374,11 +394,7 @@ impl Log {
             Err(StorageError::retriable(self.home().dir.path(), "a flush panicked".into()))
         });
         self.tell(&mut done, flushed);
-        let is_more = {
-            let mut unflushed = self.unflushed.lock();
-            unflushed.has_job = !unflushed.done.is_empty();
-            unflushed.has_job
-        };
+        let is_more = self.unflushed.end_job();
         if is_more {
             self.ask_for_flush();
         }
