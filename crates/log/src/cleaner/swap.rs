@@ -68,7 +68,7 @@ pub(super) fn replace_segments(
         list.splice(begin..begin + old.len(), [Arc::clone(new)]);
     });
     // Whoever looks at the new list must not go by positions in the old files.
-    log.hints.lock().void();
+    log.hints.void();
     let delay = DeleteDelay::new(now_ms, log.config().file_delete_delay_ms);
     for segment in old {
         segment.throw_away(delay);

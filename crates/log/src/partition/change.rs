@@ -6,7 +6,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::fs::disk::is_exhausted;
 use crate::fs::names;
@@ -355,7 +354,7 @@ impl Log {
     pub(crate) fn announce(&self) -> Role {
         let mut writer = self.writer();
         writer.generation = writer.generation.wrapping_add(1);
-        self.hints.lock().void();
+        self.hints.void();
         writer.role
     }
 
@@ -433,7 +432,7 @@ impl Log {
         let mut writer = self.writer();
         // Now it is so: whoever heard of it earlier would have taken it for what the log was until now.
         writer.generation = writer.generation.wrapping_add(1);
-        self.cut_to.fetch_min(offset, Ordering::AcqRel);
+        self.cuts.note(offset);
         if worked.is_ok() {
             self.change_segments(|list| *list = vec![new.clone()]);
             writer.active = new;
@@ -453,7 +452,7 @@ impl Log {
             self.publish_transactions(&writer);
             self.publish_end(&writer);
         }
-        self.hints.lock().void();
+        self.hints.void();
         worked
     }
 

@@ -5,7 +5,6 @@
 //! with the log's `change` in hand, before it replaces segments.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use crate::partition::log::Log;
 
@@ -108,8 +107,7 @@ impl Ticket {
 
     /// Whether the pass still counts.
     pub(crate) fn is_current(&self) -> bool {
-        !self.log.closed.load(Ordering::Acquire)
-            && self.log.cleaning.lock().generation == self.generation
+        !self.log.is_closed() && self.log.cleaning.lock().generation == self.generation
     }
 
     /// Everything before `offset` is compacted; false if the pass does not count.

@@ -9,7 +9,6 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use thalweg_records::BatchView;
 
@@ -181,7 +180,7 @@ impl Log {
         let mut writer = self.writer();
         // Once more: what was found since the first time lies where the bytes go now.
         writer.generation = writer.generation.wrapping_add(1);
-        self.cut_to.fetch_min(offset, Ordering::AcqRel);
+        self.cuts.note(offset);
         let flushed = self.flushed.cut(offset);
         let (high_watermark, log_start) = (self.high_watermark(), self.log_start_offset());
         if high_watermark > offset {
@@ -200,7 +199,7 @@ impl Log {
         }
         self.change_segments(|list| *list = kept.to_vec());
         self.publish_end(&writer);
-        self.hints.lock().void();
+        self.hints.void();
         if flushed.max(high_watermark).max(log_start) <= offset {
             Truncated::Tail
         } else {

@@ -5,7 +5,6 @@
 //! close.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::format::checkpoint;
@@ -192,7 +191,7 @@ impl Log {
             return Ok(());
         }
         let closed = self.write_everything(now_ms);
-        self.closed.store(closed.is_ok(), Ordering::Release);
+        self.set_closed(closed.is_ok());
         turn.pass_on();
         closed
     }
@@ -247,7 +246,7 @@ impl Log {
 
     /// Takes no more appends and reads.
     pub(crate) fn close(&self) {
-        self.closed.store(true, Ordering::Release);
+        self.set_closed(true);
     }
 }
 

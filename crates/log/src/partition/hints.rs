@@ -5,6 +5,8 @@
 //! hints: a truncation, or a segment that compaction replaces, voids all of them by raising the
 //! generation. Who takes one says which generation it began with: it may have the segments of before.
 
+use parking_lot::Mutex;
+
 const SLOTS: usize = 8;
 
 #[derive(Clone, Copy, Debug)]
@@ -14,52 +16,61 @@ struct Hint {
     position: u32,
 }
 
+/// The hints of a log. Their lock is a leaf.
+#[derive(Default, Debug)]
+pub(crate) struct Hints(Mutex<Slots>);
+
 #[derive(Debug)]
-pub(crate) struct Hints {
+struct Slots {
     generation: u64,
     slots: [Hint; SLOTS],
     next: usize,
 }
 
-impl Default for Hints {
-    fn default() -> Hints {
+impl Default for Slots {
+    fn default() -> Slots {
         let none = Hint { offset: -1, segment: -1, position: 0 };
-        Hints { generation: 0, slots: [none; SLOTS], next: 0 }
+        Slots { generation: 0, slots: [none; SLOTS], next: 0 }
     }
 }
 
 impl Hints {
+    #[inline]
     pub(crate) fn generation(&self) -> u64 {
-        self.generation
+        self.0.lock().generation
     }
 
     /// Segment and position of the batch that begins with `offset`.
+    #[inline]
     pub(crate) fn get(&self, generation: u64, offset: i64) -> Option<(i64, u32)> {
-        if generation != self.generation {
+        let hints = self.0.lock();
+        if generation != hints.generation {
             return None;
         }
-        self.slots
-            .iter()
-            .find(|hint| hint.offset == offset)
-            .map(|hint| (hint.segment, hint.position))
+        let found = hints.slots.iter().find(|hint| hint.offset == offset)?;
+        Some((found.segment, found.position))
     }
 
     /// Notes a position found while `generation` was the current one.
-    pub(crate) fn put(&mut self, generation: u64, offset: i64, segment: i64, position: u32) {
-        if generation != self.generation {
+    #[inline]
+    pub(crate) fn put(&self, generation: u64, offset: i64, segment: i64, position: u32) {
+        let mut hints = self.0.lock();
+        if generation != hints.generation {
             return;
         }
         let hint = Hint { offset, segment, position };
-        if let Some(slot) = self.slots.iter_mut().find(|slot| slot.offset == offset) {
+        if let Some(slot) = hints.slots.iter_mut().find(|slot| slot.offset == offset) {
             *slot = hint;
         } else {
-            self.slots[self.next] = hint;
-            self.next = (self.next + 1) % SLOTS;
+            let next = hints.next;
+            hints.slots[next] = hint;
+            hints.next = (next + 1) % SLOTS;
         }
     }
 
     /// Voids everything, also what is being found now.
-    pub(crate) fn void(&mut self) {
-        *self = Hints { generation: self.generation.wrapping_add(1), ..Hints::default() };
+    pub(crate) fn void(&self) {
+        let mut hints = self.0.lock();
+        *hints = Slots { generation: hints.generation.wrapping_add(1), ..Slots::default() };
     }
 }

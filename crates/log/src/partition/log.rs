@@ -18,7 +18,7 @@
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
@@ -30,6 +30,7 @@ use crate::format::epochs::Epochs;
 use crate::fs::names;
 use crate::partition::cleaning::Cleaning;
 use crate::partition::config::LogConfig;
+use crate::partition::cuts::Cuts;
 use crate::partition::dir::LogDir;
 use crate::partition::error::{AppendError, ReadError, StorageError};
 use crate::partition::flush_state::FlushState;
@@ -156,10 +157,7 @@ pub struct Log {
     pub(crate) homes: Homes,
     config: RwLock<Arc<LogConfig>>,
     change: Mutex<()>,
-    /// Held while a follower cuts its log off, and while the role changes.
-    pub(crate) cutting: Mutex<()>,
-    /// The lowest offset that the log was cut at since its future replica followed.
-    pub(crate) cut_to: AtomicI64,
+    pub(crate) cuts: Cuts,
     writer: Mutex<Writer>,
     pub(crate) queue: Queue,
     /// Appends whose answers wait for a flush.
@@ -168,9 +166,9 @@ pub struct Log {
     published: Published,
     pub(crate) flushed: FlushState,
     undecided: Undecided,
-    pub(crate) closed: AtomicBool,
+    closed: AtomicBool,
     pub(crate) epochs: LeaderEpochs,
-    pub(crate) hints: Mutex<Hints>,
+    pub(crate) hints: Hints,
     pub(crate) cleaning: Mutex<Cleaning>,
     pub(crate) snapshots: Snapshots,
 }
@@ -224,8 +222,7 @@ impl Log {
             homes: Homes::new(loaded.home, loaded.replaces),
             config: RwLock::new(loaded.config),
             change: Mutex::new(()),
-            cutting: Mutex::new(()),
-            cut_to: AtomicI64::new(i64::MAX),
+            cuts: Cuts::default(),
             writer: Mutex::new(writer),
             queue: Queue::default(),
             unflushed: Unflushed::default(),
@@ -239,7 +236,7 @@ impl Log {
             undecided: Undecided::default(),
             closed: AtomicBool::new(false),
             epochs: LeaderEpochs::new(loaded.epochs),
-            hints: Mutex::new(Hints::default()),
+            hints: Hints::default(),
             cleaning: Mutex::new(cleaning),
             snapshots: Snapshots::found(loaded.snapshots, loaded.snapshot_unsynced),
         }))
@@ -593,6 +590,10 @@ impl Log {
             }
             self.home().dir.failure_of(action, path, &error)
         })
+    }
+
+    pub(crate) fn set_closed(&self, is_closed: bool) {
+        self.closed.store(is_closed, Ordering::Release);
     }
 
     pub(crate) fn is_closed(&self) -> bool {

@@ -7,6 +7,7 @@ pub(crate) mod change;
 pub(crate) mod cleaning;
 pub(crate) mod config;
 pub(crate) mod cut;
+pub(crate) mod cuts;
 pub(crate) mod dir;
 pub(crate) mod error;
 pub(crate) mod flush;

@@ -130,14 +130,14 @@ impl Log {
             if self.is_closed() {
                 return Err(self.read_closed());
             }
-            let generation = self.hints.lock().generation();
+            let generation = self.hints.generation();
             let mut looked_at = None;
             match self.try_read(request, generation, &mut looked_at) {
                 Ok(result) => return Ok(result),
                 Err(Trouble::Known(error)) => return Err(error),
                 Err(Trouble::Walk(error)) => {
                     let gone = looked_at.as_ref().is_some_and(|it: &Arc<Segment>| it.is_deleted());
-                    let cut = self.hints.lock().generation() != generation;
+                    let cut = self.hints.generation() != generation;
                     attempts += 1;
                     if (gone || cut) && attempts < 4 && !matches!(error, WalkError::WouldBlock) {
                         continue;
@@ -264,7 +264,7 @@ impl Log {
                         (len, upper) = (stop - begin, next);
                     }
                 }
-                self.hints.lock().put(generation, upper, segment.base_offset, begin + len);
+                self.hints.put(generation, upper, segment.base_offset, begin + len);
                 if request.isolation == Isolation::LastStable {
                     let segments = &segments[at..];
                     collect_aborted(segments, offset, upper, request.wait, &mut result.aborted)
@@ -298,7 +298,7 @@ impl Log {
         if offset <= segment.base_offset {
             return Ok(Some((0, None)));
         }
-        if let Some((base, position)) = self.hints.lock().get(generation, offset)
+        if let Some((base, position)) = self.hints.get(generation, offset)
             && base == segment.base_offset
             && position <= limit
         {
@@ -321,7 +321,7 @@ impl Log {
         if bound >= end.offset {
             return Ok(end);
         }
-        if let Some((segment, position)) = self.hints.lock().get(generation, bound) {
+        if let Some((segment, position)) = self.hints.get(generation, bound) {
             return Ok(End { offset: bound, segment, position });
         }
         let at = floor_segment(segments, bound);
@@ -333,7 +333,7 @@ impl Log {
             Some(head) => head.position,
             None => limit,
         };
-        self.hints.lock().put(generation, bound, segment.base_offset, position);
+        self.hints.put(generation, bound, segment.base_offset, position);
         Ok(End { offset: bound, segment: segment.base_offset, position })
     }
 

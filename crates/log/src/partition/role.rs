@@ -52,7 +52,7 @@ impl Log {
     ///
     /// Waits until a follower's cut that is under way is done.
     pub fn make_leader(&self, epoch: i32) {
-        let _cut = self.cutting.lock();
+        let _cut = self.cuts.lock_role();
         let mut writer = self.writer();
         let end = writer.end_offset;
         self.note_epoch(&mut writer, epoch, end);
@@ -64,13 +64,13 @@ impl Log {
     ///
     /// Waits until a follower's cut that is under way is done: what it decided in another epoch does not count.
     pub fn make_follower(&self, epoch: i32) {
-        let _cut = self.cutting.lock();
+        let _cut = self.cuts.lock_role();
         self.writer().role = Role::Follower { epoch };
     }
 
     /// Keeps the role while a follower cuts its log off, if it is that of a follower in this epoch.
     pub(crate) fn cut_as_follower(&self, epoch: i32) -> Option<MutexGuard<'_, ()>> {
-        let cut = self.cutting.lock();
+        let cut = self.cuts.lock_role();
         (self.role() == Role::Follower { epoch }).then_some(cut)
     }
 

@@ -1,7 +1,6 @@
 //! Bringing a future replica up to its log, batch for batch, byte for byte.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use thalweg_records::BatchView;
 
@@ -116,12 +115,12 @@ impl LogManager {
     /// Cuts a future replica off where its log was since the last time.
     pub(super) fn follow_cut(&self, log: &Log, future: &Log, now_ms: i64) -> Result<(), MoveError> {
         // The end of a log that was cut and has grown again says nothing.
-        let cut = log.cut_to.swap(i64::MAX, Ordering::AcqRel).min(log.log_end_offset());
+        let cut = log.cuts.take().min(log.log_end_offset());
         if cut >= future.log_end_offset() {
             return Ok(());
         }
         self.truncate_future(future, cut, now_ms).map_err(|error| {
-            log.cut_to.fetch_min(cut, Ordering::AcqRel);
+            log.cuts.note(cut);
             error.into()
         })
     }

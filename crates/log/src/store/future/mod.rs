@@ -204,7 +204,7 @@ impl LogManager {
             .ok_or_else(|| CreateError::InvalidTopic(log.topic.to_string()))?;
         let opening = Opening::new(log.topic.clone(), log.partition, log.config(), now_ms);
         let future = self.open_in(dir, &name, opening, topic_id)?;
-        log.cut_to.store(i64::MAX, std::sync::atomic::Ordering::Release);
+        log.cuts.forget();
         log.pause_cleaning(true);
         self.futures.insert(future.clone());
         tracing::info!(topic = %log.topic, partition = log.partition,

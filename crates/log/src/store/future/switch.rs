@@ -178,9 +178,9 @@ impl LogManager {
         let mut writer = log.writer();
         let others = future.writer();
         // Before and after: who looks meanwhile may have the old segments.
-        log.hints.lock().void();
+        log.hints.void();
         turn.move_queue(|| log.move_to(&mut writer, future, &others));
-        log.hints.lock().void();
+        log.hints.void();
         let end = writer.end_offset;
         writer.producers.last_snapshot_offset = end;
         epochs_file.move_to(&future.epochs);
