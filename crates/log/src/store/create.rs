@@ -94,7 +94,7 @@ impl LogManager {
                 dir.check()?;
             }
         }
-        let topic = self.known_topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
+        let topic = self.logs.topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
         let adopted = match request.is_new {
             true => None,
             false => self.adopt_future(
@@ -106,7 +106,7 @@ impl LogManager {
             )?,
         };
         if let Some(log) = adopted {
-            self.insert(&log);
+            self.logs.insert(&log);
             return Ok(log);
         }
         if request.is_new
@@ -135,16 +135,8 @@ impl LogManager {
                 opened => break opened?,
             }
         };
-        self.insert(&log);
+        self.logs.insert(&log);
         Ok(log)
-    }
-
-    fn insert(&self, log: &Arc<Log>) {
-        let mut logs = self.logs.write();
-        let list = logs.entry(log.topic.clone()).or_default();
-        if let Err(at) = list.binary_search_by_key(&log.partition, |other| other.partition) {
-            list.insert(at, log.clone());
-        }
     }
 
     /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no
@@ -243,9 +235,7 @@ impl LogManager {
             let count = if self.dirs.len() == 1 {
                 0
             } else {
-                let logs = self.logs.read();
-                let here = logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir));
-                here.count() + self.futures.count_in(dir)
+                self.logs.count_in(dir) + self.futures.count_in(dir)
             };
             if best.is_none_or(|(least, _)| count < least) {
                 best = Some((count, dir));

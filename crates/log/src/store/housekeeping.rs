@@ -7,8 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use parking_lot::RwLock;
-
 use crate::cleaner::write_cleaned_offsets;
 use crate::format::checkpoint;
 use crate::fs::disk::Mode;
@@ -17,7 +15,7 @@ use crate::partition::cut::Truncated;
 use crate::partition::dir::{LogDir, Written, retry_exhausted};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
-use crate::store::manager::{LogManager, Logs, OpenReport};
+use crate::store::manager::{LogManager, OpenReport};
 
 /// What is done now and then for one log directory. A disk that hangs holds up whoever does it, and
 /// nobody who does it for another directory.
@@ -31,7 +29,7 @@ impl DirLogs<'_> {
     /// As [`LogManager::clean_up`].
     pub fn clean_up(&self, now_ms: i64) -> usize {
         // A future replica's begins where that of its log does.
-        let logs = logs_in(&self.manager.logs, self.dir);
+        let logs = self.manager.logs.in_dir(self.dir);
         self.of(&logs, |log| log.delete_old_segments(now_ms).unwrap_or(0))
     }
 
@@ -187,9 +185,8 @@ impl LogManager {
 
     /// The logs of one directory, with future replicas.
     fn logs_in(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
-        let mut logs = logs_in(&self.logs, dir);
-        let futures = self.futures.all();
-        logs.extend(futures.into_iter().filter(|log| Arc::ptr_eq(log.dir(), dir)));
+        let mut logs = self.logs.in_dir(dir);
+        logs.extend(self.futures.in_dir(dir));
         logs
     }
 
@@ -395,9 +392,4 @@ fn write_offsets(
         .filter_map(|log| offset(log).map(|offset| (&*log.topic, log.partition, offset)))
         .collect();
     dir.write_checkpoint(written, name, &entries)
-}
-
-/// The logs of one directory.
-pub(crate) fn logs_in(logs: &RwLock<Logs>, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
-    logs.read().values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).cloned().collect()
 }

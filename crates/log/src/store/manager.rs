@@ -34,8 +34,9 @@ use crate::stalls::pace::Gate;
 use crate::store::dir::{identify, take as take_dir};
 use crate::store::error::OpenError;
 use crate::store::future::Futures;
-use crate::store::housekeeping::{logs_in, read_offsets};
+use crate::store::housekeeping::read_offsets;
 use crate::store::load::{LoadError, LoadInput, LoadStats, load};
+use crate::store::logs::Logs;
 use crate::store::removal::{claim, twice};
 
 /// The config of a topic, where it differs from the defaults.
@@ -141,8 +142,6 @@ pub struct OpenReport {
     pub previous_broker_epoch: i64,
 }
 
-pub(crate) type Logs = HashMap<Arc<str>, Vec<Arc<Log>>>;
-
 /// The logs of a node, in one or more log directories. See the module for how to use it.
 pub struct LogManager {
     pub(crate) dirs: Vec<Arc<LogDir>>,
@@ -151,7 +150,7 @@ pub struct LogManager {
     pub(crate) cordoned: RwLock<Vec<Uuid>>,
     defaults: RwLock<Arc<LogConfig>>,
     topic_configs: Option<TopicConfigs>,
-    pub(crate) logs: Arc<RwLock<Logs>>,
+    pub(crate) logs: Arc<Logs>,
     pub(crate) cleaner: Cleaner,
     /// Second copies of partitions that are in two directories: only the metadata tells which one
     /// is in use. See [`LogManager::set_strays_aside`].
@@ -238,10 +237,10 @@ impl LogManager {
         all.extend(dirs.iter().filter(|dir| !Arc::ptr_eq(dir, &metadata_dir)).cloned());
         let cluster_id = identify_all(&all, &config)?;
 
-        let logs: Arc<RwLock<Logs>> = Arc::default();
+        let logs: Arc<Logs> = Arc::default();
         let logs_of = {
             let logs = Arc::clone(&logs);
-            Box::new(move |dir: &Arc<LogDir>| logs_in(&logs, dir))
+            Box::new(move |dir: &Arc<LogDir>| logs.in_dir(dir))
         };
         let mut manager = LogManager {
             metadata_dir,
@@ -373,7 +372,7 @@ impl LogManager {
         let work: Vec<(Arc<str>, i32, bool, PathBuf)> = partitions
             .into_iter()
             .map(|(topic, partition, is_future, path)| {
-                let name = self.known_topic(&topic).unwrap_or_else(|| {
+                let name = self.logs.topic(&topic).unwrap_or_else(|| {
                     topics
                         .entry(topic)
                         .or_insert_with_key(|topic| Arc::from(topic.as_str()))
@@ -449,31 +448,27 @@ impl LogManager {
             tracing::error!(path = %path.display(), reason, "partition cannot be served");
         }
         let mut superseded = Vec::new();
-        let mut all = self.logs.write();
+        let mut all = self.logs.lock();
         for (log, _) in logs {
-            let list = all.entry(log.topic.clone()).or_default();
-            match list.binary_search_by_key(&log.partition, |other| other.partition) {
-                Err(at) => list.insert(at, log),
-                Ok(at) if log.topic_id().is_some() && log.topic_id() == list[at].topic_id() => {
-                    // It was moving from one to the other when the process ended.
-                    let Some(goes) = Self::replaced_copy(&list[at], &log) else {
-                        return Err(twice(&list[at], &log));
-                    };
-                    let stays = if Arc::ptr_eq(&goes, &log) { list[at].clone() } else { log };
-                    // That it was to be the partition is a reason to keep it.
-                    let is_stray = goes.homes.replaces() == Some(stays.dir().id());
-                    list[at] = stays;
-                    superseded.push((goes, is_stray));
-                }
+            let Some(other) = all.insert(&log) else { continue };
+            if log.topic_id().is_some() && log.topic_id() == other.topic_id() {
+                // It was moving from one to the other when the process ended.
+                let Some(goes) = Self::replaced_copy(other, &log) else {
+                    return Err(twice(other, &log));
+                };
+                let stays = if Arc::ptr_eq(&goes, &log) { other.clone() } else { log };
+                // That it was to be the partition is a reason to keep it.
+                let is_stray = goes.homes.replaces() == Some(stays.dir().id());
+                *other = stays;
+                superseded.push((goes, is_stray));
+            } else {
                 // A topic was deleted and made again while one of the directories was offline, or
                 // the partition was to be made in one of them and was made in the other.
-                Ok(at) => {
-                    let mut rival = log;
-                    if claim(&rival) > claim(&list[at]) {
-                        std::mem::swap(&mut list[at], &mut rival);
-                    }
-                    self.rivals.lock().push(rival);
+                let mut rival = log;
+                if claim(&rival) > claim(other) {
+                    std::mem::swap(other, &mut rival);
                 }
+                self.rivals.lock().push(rival);
             }
         }
         drop(all);
@@ -493,10 +488,6 @@ impl LogManager {
         Ok(Ok(()))
     }
 
-    pub(crate) fn known_topic(&self, topic: &str) -> Option<Arc<str>> {
-        self.logs.read().get_key_value(topic).map(|(name, _)| name.clone())
-    }
-
     pub(crate) fn config_of(&self, topic: &str) -> Arc<LogConfig> {
         self.topic_configs
             .as_ref()
@@ -506,15 +497,12 @@ impl LogManager {
 
     /// The partition's log, if it is on this node.
     pub fn get(&self, topic: &str, partition: i32) -> Option<Arc<Log>> {
-        let logs = self.logs.read();
-        let list = logs.get(topic)?;
-        let at = list.binary_search_by_key(&partition, |log| log.partition).ok()?;
-        list.get(at).cloned()
+        self.logs.get(topic, partition)
     }
 
     /// All logs, as they are now.
     pub fn all(&self) -> Vec<Arc<Log>> {
-        self.logs.read().values().flatten().cloned().collect()
+        self.logs.all()
     }
 
     /// Whether directories stall, for whoever sleeps until one does.

@@ -8,6 +8,7 @@ pub(crate) mod error;
 pub(crate) mod future;
 pub(crate) mod housekeeping;
 pub(crate) mod load;
+pub(crate) mod logs;
 pub(crate) mod manager;
 pub(crate) mod removal;
 pub(crate) mod survey;

@@ -26,7 +26,7 @@ impl LogManager {
         let mut futures = Vec::new();
         let mut failure = None;
         for (topic, partition) in partitions {
-            let log = self.take_out(topic, partition);
+            let log = self.logs.remove(topic, partition);
             if let Some(log) = &log
                 && let Err(error) = self.rename_away(log, now_ms, false)
             {
@@ -63,17 +63,6 @@ impl LogManager {
         }
     }
 
-    fn take_out(&self, topic: &str, partition: i32) -> Option<Arc<Log>> {
-        let mut logs = self.logs.write();
-        let list = logs.get_mut(topic)?;
-        let at = list.binary_search_by_key(&partition, |log| log.partition).ok()?;
-        let log = list.remove(at);
-        if list.is_empty() {
-            logs.remove(topic);
-        }
-        Some(log)
-    }
-
     /// Sets every log aside that the metadata does not know: renamed to `-stray`, not served, not
     /// deleted. Once, before anything is served. Says where they were.
     ///
@@ -86,8 +75,8 @@ impl LogManager {
     ) -> Result<Vec<PathBuf>, OpenError> {
         let _creation = self.creation.lock();
         let mut set_aside = Vec::new();
-        let mut logs = self.logs.write();
-        let mut all: Vec<Arc<Log>> = logs.drain().flat_map(|(_, list)| list).collect();
+        let mut logs = self.logs.lock();
+        let mut all = logs.drain();
         all.append(&mut self.rivals.lock());
         all.sort_by_key(|log| Reverse(claim(log)));
         let mut failure = None;
@@ -95,11 +84,10 @@ impl LogManager {
         for log in all {
             let mut is_stray = !is_known(&log);
             if !is_stray {
-                let list = logs.entry(log.topic.clone()).or_default();
-                match list.binary_search_by_key(&log.partition, |other| other.partition) {
-                    Err(at) => list.insert(at, log.clone()),
-                    Ok(at) if is_leftover(&log, &list[at]) => is_stray = true,
-                    Ok(at) => failure = Some(twice(&list[at], &log)),
+                match logs.insert(&log) {
+                    None => {}
+                    Some(other) if is_leftover(&log, other) => is_stray = true,
+                    Some(other) => failure = Some(twice(other, &log)),
                 }
             }
             if is_stray {

@@ -18,7 +18,7 @@ mod switch;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, RwLock};
+use parking_lot::Mutex;
 use thalweg_wire::Uuid;
 
 pub use copy::CopyStep;
@@ -32,7 +32,8 @@ use crate::partition::error::{AppendError, ReadError, StorageError};
 use crate::partition::log::Log;
 use crate::store::create::Opening;
 use crate::store::error::CreateError;
-use crate::store::manager::{LogManager, Logs};
+use crate::store::logs::Logs;
+use crate::store::manager::LogManager;
 
 /// Directories that partitions are to be made in that are not here yet: more are not remembered.
 const PREFERRED_MAX: usize = 10_000;
@@ -95,45 +96,34 @@ pub fn can_be_future(topic: &str, partition: i32) -> bool {
 /// What a manager knows of moves.
 #[derive(Default)]
 pub(crate) struct Futures {
-    logs: RwLock<Logs>,
+    logs: Logs,
     /// Where partitions are to be made that were asked to be moved before they were here.
     preferred: Mutex<HashMap<(String, i32), Uuid>>,
 }
 
 impl Futures {
     pub(crate) fn get(&self, topic: &str, partition: i32) -> Option<Arc<Log>> {
-        let logs = self.logs.read();
-        let list = logs.get(topic)?;
-        let at = list.binary_search_by_key(&partition, |log| log.partition).ok()?;
-        list.get(at).cloned()
+        self.logs.get(topic, partition)
     }
 
     fn insert(&self, log: Arc<Log>) {
-        let mut logs = self.logs.write();
-        let list = logs.entry(log.topic.clone()).or_default();
-        match list.binary_search_by_key(&log.partition, |other| other.partition) {
-            Ok(at) => list[at] = log,
-            Err(at) => list.insert(at, log),
-        }
+        self.logs.replace(log);
     }
 
     fn remove(&self, log: &Arc<Log>) {
-        let mut logs = self.logs.write();
-        if let Some(list) = logs.get_mut(&log.topic) {
-            list.retain(|other| !Arc::ptr_eq(other, log));
-            if list.is_empty() {
-                logs.remove(&log.topic);
-            }
-        }
+        self.logs.remove_log(log);
     }
 
     pub(crate) fn all(&self) -> Vec<Arc<Log>> {
-        self.logs.read().values().flatten().cloned().collect()
+        self.logs.all()
+    }
+
+    pub(crate) fn in_dir(&self, dir: &Arc<LogDir>) -> Vec<Arc<Log>> {
+        self.logs.in_dir(dir)
     }
 
     pub(crate) fn count_in(&self, dir: &Arc<LogDir>) -> usize {
-        let logs = self.logs.read();
-        logs.values().flatten().filter(|log| Arc::ptr_eq(log.dir(), dir)).count()
+        self.logs.count_in(dir)
     }
 
     fn prefer(&self, topic: &str, partition: i32, dir: Uuid) {
