@@ -90,9 +90,7 @@ impl LogManager {
             };
         }
         if !request.is_new {
-            for dir in &self.dirs {
-                dir.check()?;
-            }
+            self.dirs.check_all()?;
         }
         let topic = self.logs.topic(request.topic).unwrap_or_else(|| Arc::from(request.topic));
         let adopted = match request.is_new {
@@ -118,11 +116,11 @@ impl LogManager {
         }
         let preferred = self.futures.take_preferred(request.topic, request.partition);
         // One that has failed since is not waited for.
-        let preferred = preferred
-            .filter(|id| self.dirs.iter().any(|dir| dir.id() == *id && dir.check().is_ok()));
+        let preferred = preferred.filter(|id| self.dirs.is_online(*id));
+        let count = |dir: &Arc<LogDir>| self.logs.count_in(dir) + self.futures.count_in(dir);
         let log = loop {
-            let dir = self.choose_dir(request.dir.or(preferred))?;
-            let config = self.config_of(request.topic);
+            let dir = self.dirs.choose(request.dir.or(preferred), count)?;
+            let config = self.configs.of(request.topic);
             let opening = Opening::new(topic.clone(), request.partition, config, now_ms);
             let name = names::partition_dir(&topic, request.partition);
             match self.open_in(&dir, &name, opening, request.topic_id) {
@@ -131,7 +129,7 @@ impl LogManager {
                     if request.is_new
                         && request.dir.is_none()
                         && dir.check().is_err()
-                        && self.dirs.iter().any(|dir| dir.check().is_ok()) => {}
+                        && self.dirs.any_online() => {}
                 opened => break opened?,
             }
         };
@@ -211,42 +209,6 @@ impl LogManager {
                 log.assign_topic_id(topic_id)?;
                 Ok(log)
             }
-        }
-    }
-
-    /// The directory asked for; where it is none of ours or none was asked for, the online one with
-    /// the fewest partitions.
-    fn choose_dir(&self, wanted: Option<Uuid>) -> Result<Arc<LogDir>, CreateError> {
-        if let Some(id) = wanted.filter(|id| !id.is_reserved()) {
-            if let Some(dir) = self.dirs.iter().find(|dir| dir.id() == id) {
-                dir.check()?;
-                return Ok(dir.clone());
-            }
-            // Replaced, or taken out of the configuration: elsewhere, as in Kafka. But an offline
-            // one may be it, whose id was never read.
-            for dir in &self.dirs {
-                dir.check()?;
-            }
-        }
-        let cordoned = self.cordoned.read();
-        let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
-        let mut best: Option<(usize, &Arc<LogDir>)> = None;
-        for dir in online().filter(|dir| !cordoned.contains(&dir.id())) {
-            let count = if self.dirs.len() == 1 {
-                0
-            } else {
-                self.logs.count_in(dir) + self.futures.count_in(dir)
-            };
-            if best.is_none_or(|(least, _)| count < least) {
-                best = Some((count, dir));
-            }
-        }
-        if let Some(dir) = best.map(|(_, dir)| dir).or_else(|| online().next()) {
-            return Ok(dir.clone());
-        }
-        match self.dirs.iter().find_map(|dir| dir.failure()) {
-            Some(failure) => Err(failure.into()),
-            None => Err(CreateError::UnknownDirectory(Uuid::ZERO)),
         }
     }
 }

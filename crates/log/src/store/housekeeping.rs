@@ -15,7 +15,8 @@ use crate::partition::cut::Truncated;
 use crate::partition::dir::{LogDir, Written, retry_exhausted};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
-use crate::store::manager::{LogManager, OpenReport};
+use crate::store::config::OpenReport;
+use crate::store::manager::LogManager;
 
 /// What is done now and then for one log directory. A disk that hangs holds up whoever does it, and
 /// nobody who does it for another directory.
@@ -74,7 +75,7 @@ impl DirLogs<'_> {
 
     fn checkpoint(&self, which: &[WriteCheckpoint]) {
         // The metadata log's owner looks after it, and there is nothing else in that directory.
-        if !self.manager.dirs.iter().any(|dir| Arc::ptr_eq(dir, self.dir)) {
+        if !self.manager.dirs.contains(self.dir) {
             return;
         }
         // A failure takes the directory offline.
@@ -134,7 +135,7 @@ impl LogManager {
 
     /// Writes the checkpoints of recovery points, log starts and high watermarks.
     pub fn checkpoint(&self) {
-        for dir in &self.dirs {
+        for dir in self.dirs.iter() {
             // A failure takes the directory offline.
             let _ = self.checkpoint_dir(dir);
         }
@@ -265,7 +266,7 @@ impl LogManager {
     pub fn shut_down(&self, broker_epoch: i64, now_ms: i64) {
         self.stop_cleaner();
         let _creation = self.creation.lock();
-        for dir in &self.dirs {
+        for dir in self.dirs.iter() {
             if dir.check().is_ok() {
                 let logs = self.logs_in(dir);
                 let next = AtomicUsize::new(0);
@@ -295,7 +296,7 @@ impl LogManager {
             }
             dir.release();
         }
-        self.metadata_dir.release();
+        self.dirs.metadata().release();
     }
 
     /// Ends a start that came to nothing before anything was written to a partition: directories that
@@ -311,7 +312,7 @@ impl LogManager {
             }
             dir.release();
         }
-        self.metadata_dir.release();
+        self.dirs.metadata().release();
     }
 }
 

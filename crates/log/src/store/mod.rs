@@ -2,8 +2,10 @@
 //! checkpoints and other housekeeping.
 
 mod cleaning;
+pub(crate) mod config;
 pub(crate) mod create;
 pub(crate) mod dir;
+pub(crate) mod dirs;
 pub(crate) mod error;
 pub(crate) mod future;
 pub(crate) mod housekeeping;
@@ -11,4 +13,5 @@ pub(crate) mod load;
 pub(crate) mod logs;
 pub(crate) mod manager;
 pub(crate) mod removal;
+mod start;
 pub(crate) mod survey;

@@ -42,7 +42,7 @@ impl LogManager {
             }
             removed.extend(log);
         }
-        for dir in &self.dirs {
+        for dir in self.dirs.iter() {
             let mut touched = removed.iter().chain(&futures);
             if !touched.any(|log| Arc::ptr_eq(log.dir(), dir)) || dir.check().is_err() {
                 continue;
@@ -107,7 +107,7 @@ impl LogManager {
                 touched.push(future.dir().clone());
             }
         }
-        for dir in &self.dirs {
+        for dir in self.dirs.iter() {
             if touched.iter().any(|touched| Arc::ptr_eq(touched, dir)) {
                 self.forget_in_checkpoints(dir);
             }

@@ -169,9 +169,7 @@ impl LogManager {
         now_ms: i64,
     ) -> Result<Arc<Log>, CreateError> {
         let _creation = self.creation.lock();
-        for dir in &self.dirs {
-            dir.check()?;
-        }
+        self.dirs.check_all()?;
         let there = self.get(&log.topic, log.partition);
         let is_here = there.is_some_and(|there| Arc::ptr_eq(&there, log)) && !log.is_closed();
         let Some(topic_id) = log.topic_id().filter(|_| is_here) else {

@@ -233,8 +233,7 @@ impl LogManager {
     pub(crate) fn remove_old_markers(&self) {
         for log in self.all() {
             let Some(from) = log.homes.replaces() else { continue };
-            let is_online = |dir: &Arc<LogDir>| dir.id() == from && dir.check().is_ok();
-            if self.dirs.iter().any(is_online) {
+            if self.dirs.is_online(from) {
                 // A failure takes the directory offline.
                 let _ = remove_marker(&log);
             }
