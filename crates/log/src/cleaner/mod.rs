@@ -14,7 +14,7 @@
 //! - A batch of which everything stays keeps its bytes. One that is taken apart had the right checksum.
 //! - What makes an older record superfluous is on the disk before that record goes.
 //! - Nobody waits for a pass but another pass: truncation, deletion and the close end it
-//!   ([`Ticket`](crate::partition::cleaning::Ticket)), readers keep the files that they have open.
+//!   ([`ticket`]), readers keep the files that they have open.
 //! - Memory: the offset map and the marks have their share of `log.cleaner.dedupe.buffer.size`, buffers
 //!   grow only for a batch that is really there.
 //!
@@ -32,6 +32,7 @@ mod plan;
 mod swap;
 mod threads;
 mod throttle;
+mod ticket;
 mod transactions;
 
 pub(crate) use checkpoint::write_cleaned_offsets;

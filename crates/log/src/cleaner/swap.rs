@@ -11,9 +11,9 @@
 
 use std::sync::Arc;
 
+use super::ticket::Ticket;
 use crate::fs::names;
 use crate::fs::stage::Stage;
-use crate::partition::cleaning::Ticket;
 use crate::partition::dir::{DeleteDelay, retry_exhausted};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;

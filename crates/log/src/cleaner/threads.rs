@@ -18,7 +18,7 @@ use super::figures::{CleanerMetrics, Figures};
 use super::pass::{self, Done, Pace, PassError, Worker};
 use super::plan::Plan;
 use super::throttle::Throttle;
-use crate::partition::cleaning::Ticket;
+use super::ticket::Ticket;
 use crate::partition::dir::LogDir;
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
@@ -401,8 +401,8 @@ impl Shared {
                 let config = log.config();
                 let may_have_it = config.compact
                     && !log.is_closed()
-                    && !log.is_being_cleaned()
-                    && !log.is_cleaning_paused();
+                    && !log.cleaning.is_busy()
+                    && !log.cleaning.is_paused();
                 if !may_have_it || !dir.is_online() {
                     continue;
                 }
@@ -421,7 +421,7 @@ impl Shared {
                             "the log does not have the offset that it was compacted up to; \
                              compaction begins where the log does");
                     }
-                    log.reset_cleaned_offset(plan.first_dirty);
+                    log.cleaning.reset(plan.first_dirty);
                     is_reset = true;
                 }
                 max_delay_ms = max_delay_ms.max(plan.delay_ms);
@@ -497,7 +497,7 @@ impl Pace for Work<'_> {
 }
 
 fn give_up(log: &Log, segment: i64, reason: &str) {
-    log.set_uncleanable();
+    log.cleaning.set_uncleanable();
     tracing::error!(topic = %log.topic, partition = log.partition, segment, reason,
         dir = %log.dir().path().display(),
         "the log cannot be compacted and is left as it is until the next start");

@@ -149,7 +149,7 @@ impl Log {
     pub fn delete_old_segments(&self, now_ms: i64) -> Result<usize, StorageError> {
         self.home().dir.check()?;
         // What is being compacted goes afterwards, or it would be compacted in vain.
-        if self.is_closed() || self.is_being_cleaned() {
+        if self.is_closed() || self.cleaning.is_busy() {
             return Ok(0);
         }
         let config = self.config();
@@ -410,7 +410,7 @@ impl Log {
         let config = self.config();
         let segments = self.segments();
         let role = self.announce();
-        self.lower_cleaned_offset(offset);
+        self.cleaning.lower(offset);
         let new = Segment::new(self.home(), offset, &SegmentConfig::of(&config, now_ms));
         let worked = dir.no_way_back((|| {
             let delay = DeleteDelay::new(now_ms, config.file_delete_delay_ms);

@@ -195,7 +195,7 @@ impl Log {
         if self.segment_count() > kept.len() {
             // What is read to be compacted may be what goes; and the segment that gets the next
             // records is new again as a whole.
-            self.lower_cleaned_offset(active.base_offset);
+            self.cleaning.lower(active.base_offset);
         }
         self.change_segments(|list| *list = kept.to_vec());
         self.publish_end(&writer);

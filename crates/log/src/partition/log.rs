@@ -169,7 +169,7 @@ pub struct Log {
     closed: AtomicBool,
     pub(crate) epochs: LeaderEpochs,
     pub(crate) hints: Hints,
-    pub(crate) cleaning: Mutex<Cleaning>,
+    pub(crate) cleaning: Cleaning,
     pub(crate) snapshots: Snapshots,
 }
 
@@ -237,7 +237,7 @@ impl Log {
             closed: AtomicBool::new(false),
             epochs: LeaderEpochs::new(loaded.epochs),
             hints: Hints::default(),
-            cleaning: Mutex::new(cleaning),
+            cleaning,
             snapshots: Snapshots::found(loaded.snapshots, loaded.snapshot_unsynced),
         }))
     }
@@ -326,7 +326,7 @@ impl Log {
         let is_compacted = config.compact;
         let before = std::mem::replace(&mut *self.config.write(), config);
         if before.compact && !is_compacted {
-            self.abort_cleaning();
+            self.cleaning.abort();
         }
     }
 
@@ -378,6 +378,16 @@ impl Log {
     /// Base offsets of the segments, ascending.
     pub fn segment_base_offsets(&self) -> Vec<i64> {
         self.segments().iter().map(|segment| segment.base_offset).collect()
+    }
+
+    /// Everything before it was compacted, if the log ever was: what `cleaner-offset-checkpoint` says.
+    pub fn cleaned_offset(&self) -> Option<i64> {
+        self.cleaning.cleaned_offset()
+    }
+
+    /// Whether compaction has given the log up: something in it cannot be read.
+    pub fn is_uncleanable(&self) -> bool {
+        self.cleaning.is_uncleanable()
     }
 
     /// Raises the high watermark; never past the log's end, never lowers it. Says whether it moved.

@@ -193,7 +193,7 @@ impl LogManager {
         let opening = Opening::new(log.topic.clone(), log.partition, log.config(), now_ms);
         let future = self.open_in(dir, &name, opening, topic_id)?;
         log.cuts.forget();
-        log.pause_cleaning(true);
+        log.cleaning.pause();
         self.futures.insert(future.clone());
         tracing::info!(topic = %log.topic, partition = log.partition,
             from = %log.path().display(), to = %future.path().display(), "the partition moves");
@@ -219,7 +219,7 @@ impl LogManager {
 
     /// A move has failed: its log is compacted again.
     pub fn suspend_move(&self, log: &Log) {
-        log.pause_cleaning(false);
+        log.cleaning.resume();
     }
 
     /// A move that has failed begins anew: its log may have been compacted meanwhile.
@@ -233,7 +233,7 @@ impl LogManager {
         if log.is_closed() || future.is_closed() {
             return Ok(());
         }
-        log.pause_cleaning(true);
+        log.cleaning.pause();
         self.truncate_fully_and_start_at(future, log.log_start_offset(), None, now_ms)
     }
 
@@ -252,7 +252,7 @@ impl LogManager {
         future.close();
         self.futures.remove(future);
         if let Some(log) = self.get(&future.topic, future.partition) {
-            log.pause_cleaning(false);
+            log.cleaning.resume();
         }
         // What of it is in a directory that failed is found by a later start.
         let renamed = match future.dir().check() {
@@ -300,7 +300,7 @@ impl LogManager {
                 }
                 continue;
             }
-            log.pause_cleaning(true);
+            log.cleaning.pause();
             // While it was away, as with a directory that was offline, records may have been compacted out of the log which
             // it still has, and with them what deleted others.
             if log.cleaned_offset().is_some() && future.log_end_offset() > future.log_start_offset()

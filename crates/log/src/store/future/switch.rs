@@ -73,7 +73,7 @@ impl LogManager {
         now_ms: i64,
     ) -> Result<bool, MoveError> {
         log.dir().check()?;
-        if log.is_being_cleaned() {
+        if log.cleaning.is_busy() {
             return Ok(false);
         }
         let mut steps = 0;
@@ -140,7 +140,7 @@ impl LogManager {
         future.flush_upto(end, now_ms)?;
         future.flush_metadata()?;
         future.store_high_watermark(log.high_watermark());
-        future.take_cleaned_offset(log);
+        future.cleaning.take_over(&log.cleaning);
         if log.homes.replaces().is_some() {
             remove_marker(log)?;
         }
@@ -193,7 +193,7 @@ impl LogManager {
         }
         future.close();
         self.futures.remove(future);
-        log.pause_cleaning(false);
+        log.cleaning.resume();
         Ok(())
     }
 
