@@ -50,7 +50,6 @@ pub use fs::disk::{Change, DirEntry, Disk, DiskOp, FaultHook, Injected, Mode, Op
 pub use fs::names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA, is_partition_dir};
 pub use fs::wait::Wait;
 pub use metrics::{Counter, Metrics};
-pub use partition::append::{AppendContext, AppendInfo};
 pub use partition::config::LogConfig;
 pub use partition::dir::{DirFailureListener, Executor, LogDir, retry_exhausted};
 pub use partition::error::{AppendError, ReadError, StorageError};
@@ -58,8 +57,8 @@ pub use partition::log::{ActiveProducer, Log, LogOffsets, OpenTransaction};
 pub use partition::producers::{AppendOrigin, TransactionCheck, VerificationGuard};
 pub use partition::published::DecidedListener;
 pub use partition::read::{Isolation, ReadRequest, ReadResult};
+pub use partition::request::{AppendContext, AppendInfo, AppendWaiter, Submitted};
 pub use partition::role::Role;
-pub use partition::submit::{AppendWaiter, Submitted};
 pub use partition::timestamps::{RecordScan, TimestampOffset};
 pub use partition::verify::BeginVerification;
 pub use stalls::Stalls;

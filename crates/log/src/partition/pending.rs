@@ -4,8 +4,7 @@
 
 use std::sync::Arc;
 
-use crate::partition::append::AppendContext;
-use crate::partition::submit::AppendWaiter;
+use crate::partition::request::{AppendContext, AppendWaiter};
 
 /// Bytes that may wait, unless a single append is larger.
 const MAX_BYTES: usize = 4 << 20;
@@ -77,8 +76,8 @@ impl Pending {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::partition::append::AppendInfo;
     use crate::partition::error::AppendError;
+    use crate::partition::request::AppendInfo;
 
     struct Nobody;
 

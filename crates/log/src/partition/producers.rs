@@ -11,7 +11,6 @@
 //! which is worth nothing any more once the transaction has ended here.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_records::BatchView;
@@ -20,7 +19,6 @@ use thalweg_records::batch::add_sequence;
 use crate::format::control::{EndTxnMarker, parse_end_txn};
 use crate::format::producer_snapshot::{self, BatchMeta, ProducerEntry};
 use crate::format::txn_index::AbortedTxn;
-use crate::partition::error::AppendError;
 
 /// Batches per producer whose duplicates are recognized.
 pub(crate) const BATCHES_KEPT: usize = 5;
@@ -187,49 +185,6 @@ pub(crate) enum ProducerError {
     InvalidTxnState { producer_id: i64, reason: &'static str },
     CoordinatorFenced { producer_id: i64, coordinator_epoch: i32, current: i32 },
     Malformed(&'static str),
-}
-
-impl ProducerError {
-    /// The error of an append to this partition.
-    pub(crate) fn refusal(self, topic: &Arc<str>, partition: i32) -> AppendError {
-        let topic = Arc::clone(topic);
-        match self {
-            ProducerError::OutOfOrderSequence { producer_id, epoch, sequence, expected } => {
-                AppendError::OutOfOrderSequence {
-                    topic,
-                    partition,
-                    producer_id,
-                    producer_epoch: epoch,
-                    sequence,
-                    expected,
-                }
-            }
-            ProducerError::InvalidEpoch { producer_id, epoch, current } => {
-                AppendError::InvalidProducerEpoch {
-                    topic,
-                    partition,
-                    producer_id,
-                    producer_epoch: epoch,
-                    current,
-                }
-            }
-            ProducerError::InvalidTxnState { producer_id, reason } => {
-                AppendError::InvalidTxnState { topic, partition, producer_id, reason }
-            }
-            ProducerError::CoordinatorFenced { producer_id, coordinator_epoch, current } => {
-                AppendError::CoordinatorFenced {
-                    topic,
-                    partition,
-                    producer_id,
-                    coordinator_epoch,
-                    current,
-                }
-            }
-            ProducerError::Malformed(reason) => {
-                AppendError::Corrupt { topic, partition, reason: reason.to_owned() }
-            }
-        }
-    }
 }
 
 /// Stands for one question to a transaction's coordinator. It is unique: what was answered to an earlier question

@@ -15,11 +15,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::partition::append::{AppendContext, AppendInfo};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::partition::pending::Pending;
-use crate::partition::submit::{AppendWaiter, Done, Step};
+use crate::partition::request::{AppendContext, AppendInfo, AppendWaiter, Done};
+use crate::partition::submit::Step;
 use crate::stalls::pace::{self, QueuedWrites};
 
 /// The queue of a log.

@@ -10,42 +10,12 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 
-use crate::partition::append::{AppendContext, AppendInfo, Plan, Records};
+use crate::partition::append::{Plan, Records};
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
 use crate::partition::pending::KEPT_APPENDS;
 use crate::partition::queue::{Entry, Turn, Work};
-
-/// Hears the result of an append that had to wait. Called without any of the log's locks and without
-/// its turn.
-pub trait AppendWaiter: Send + Sync {
-    /// `token` is what was passed to [`Log::submit`].
-    fn done(&self, token: u64, result: Result<AppendInfo, AppendError>);
-}
-
-/// What [`Log::submit`] did.
-#[derive(Debug)]
-pub enum Submitted {
-    /// The append succeeded or failed; the waiter will not be called.
-    Done(Result<AppendInfo, AppendError>),
-    /// The bytes were taken; the waiter will be called.
-    Queued,
-    /// Too much is waiting; nothing was taken. Stop reading from the producers, try again later.
-    Full,
-}
-
-/// A result to be handed out.
-pub(crate) struct Done {
-    waiter: Arc<dyn AppendWaiter>,
-    token: u64,
-    result: Result<AppendInfo, AppendError>,
-}
-
-impl std::fmt::Debug for Done {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Done").field("token", &self.token).field("result", &self.result).finish()
-    }
-}
+use crate::partition::request::{AppendContext, AppendInfo, AppendWaiter, Done, Submitted};
 
 /// Appends that are answered once they are flushed (`flush.messages`), and the job that does both.
 ///

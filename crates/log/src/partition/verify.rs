@@ -1,9 +1,9 @@
 //! Transactions that their coordinator is asked about before a partition takes their first batch (KIP-890).
 
-use crate::partition::append::AppendContext;
 use crate::partition::error::AppendError;
 use crate::partition::log::Log;
 use crate::partition::producers::VerificationGuard;
+use crate::partition::request::AppendContext;
 
 /// A producer that is about to send a batch of a transaction.
 #[derive(Clone, Copy, Debug)]

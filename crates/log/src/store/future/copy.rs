@@ -6,10 +6,10 @@ use thalweg_records::BatchView;
 
 use super::MoveError;
 use crate::fs::wait::Wait;
-use crate::partition::append::AppendContext;
 use crate::partition::error::ReadError;
 use crate::partition::log::Log;
 use crate::partition::read::{Isolation, ReadRequest};
+use crate::partition::request::AppendContext;
 use crate::store::manager::LogManager;
 
 /// What one step has done.
