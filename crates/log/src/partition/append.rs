@@ -17,9 +17,9 @@ use crate::fs::names;
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
 use crate::partition::producers::{AppendOrigin, ProducerError, Updates, Verdict};
-use crate::partition::queue::Turn;
 use crate::partition::refusal::refusal;
 use crate::partition::request::{AppendContext, AppendInfo};
+use crate::partition::turn::Turn;
 
 /// The batches of one append: to be given offsets, or to keep theirs.
 pub(crate) enum Records<'a> {

@@ -16,9 +16,9 @@ use crate::partition::error::{ReadError, StorageError};
 use crate::partition::flush::write_snapshot;
 use crate::partition::log::{Log, Writer};
 use crate::partition::producers::ProducerState;
-use crate::partition::queue::Turn;
 use crate::partition::role::Role;
 use crate::partition::segment::{Segment, SegmentConfig};
+use crate::partition::turn::Turn;
 
 impl SegmentConfig {
     pub(crate) fn of(config: &LogConfig, now_ms: i64) -> SegmentConfig {

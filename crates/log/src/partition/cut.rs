@@ -21,9 +21,9 @@ use crate::partition::dir::DeleteDelay;
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
 use crate::partition::producers::{Producer, ProducerState};
-use crate::partition::queue::Turn;
 use crate::partition::replay::rebuild_producers;
 use crate::partition::segment::Segment;
+use crate::partition::turn::Turn;
 
 /// Bytes before the cut in which batches are looked for of producers that have none left otherwise: those that were in
 /// flight are five for each of them, and all that is remembered.

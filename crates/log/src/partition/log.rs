@@ -44,7 +44,7 @@ use crate::partition::role::Role;
 use crate::partition::segment::{Segment, SegmentConfig};
 use crate::partition::segments::{End, SegmentList, Segments};
 use crate::partition::snapshots::Snapshots;
-use crate::partition::submit::Unflushed;
+use crate::partition::unflushed::Unflushed;
 
 /// How long a rise of the high watermark waits for the writer's lock. A write that takes longer is a disk that hangs.
 const WRITER_WAIT_MAX: Duration = Duration::from_millis(1);

@@ -2,6 +2,7 @@
 //!
 //! Not here: other partitions. The logs of a node together are `store`'s.
 
+pub(crate) mod answer;
 pub(crate) mod append;
 pub(crate) mod change;
 pub(crate) mod cleaning;
@@ -31,4 +32,6 @@ pub(crate) mod segments;
 pub(crate) mod snapshots;
 pub(crate) mod submit;
 pub(crate) mod timestamps;
+pub(crate) mod turn;
+pub(crate) mod unflushed;
 pub(crate) mod verify;

@@ -25,7 +25,7 @@ use crate::partition::dir::{DeleteDelay, LogDir};
 use crate::partition::error::StorageError;
 use crate::partition::flush::write_snapshot;
 use crate::partition::log::Log;
-use crate::partition::queue::Turn;
+use crate::partition::turn::Turn;
 use crate::store::manager::LogManager;
 
 /// Steps that are copied while nothing can be appended; what takes more is copied before the next attempt.
