@@ -4,7 +4,7 @@
 use thalweg_wire::Uuid;
 
 use crate::format::checkpoint;
-use crate::format::index::{OFFSET_ENTRY, TIME_ENTRY};
+use crate::format::index_files::{OFFSET_ENTRY, TIME_ENTRY};
 use crate::format::producer_snapshot::{self, ProducerEntry};
 use crate::format::txn_index::{self, AbortedTxn};
 

@@ -4,7 +4,7 @@
 //! Entries on file stay what they are until a truncation or a rebuild, which raises the edition:
 //! what was read while it did may be anything and is thrown away.
 
-use crate::format::index::{
+use crate::format::index_files::{
     IndexPaths, MaxTimestamp, OFFSET_ENTRY, PAGE_ENTRIES, TIME_ENTRY, decode_offset, decode_time,
 };
 use crate::format::walk::{WalkError, read_exact};

@@ -4,7 +4,7 @@
 
 use thalweg_records::BatchView;
 
-use crate::format::index::MaxTimestamp;
+use crate::format::index_files::MaxTimestamp;
 use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::OpenFile;
 use crate::fs::wait::Wait;

@@ -27,7 +27,7 @@ use crate::stalls::pace::Gate;
 use crate::store::config::{Configs, ManagerConfig, OpenReport};
 use crate::store::dirs::LogDirs;
 use crate::store::error::OpenError;
-use crate::store::future::Futures;
+use crate::store::futures::Futures;
 use crate::store::logs::Logs;
 
 /// The logs of a node, in one or more log directories. See the module for how to use it.

@@ -8,6 +8,7 @@ pub(crate) mod dir;
 pub(crate) mod dirs;
 pub(crate) mod error;
 pub(crate) mod future;
+pub(crate) mod futures;
 pub(crate) mod housekeeping;
 pub(crate) mod load;
 pub(crate) mod logs;

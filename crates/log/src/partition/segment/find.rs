@@ -4,7 +4,8 @@
 
 use parking_lot::MutexGuard;
 
-use crate::format::index::{IndexPaths, MaxTimestamp, SegmentIndex};
+use crate::format::index::SegmentIndex;
+use crate::format::index_files::{IndexPaths, MaxTimestamp};
 use crate::format::lookup::{Floor, OnFile};
 use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::OpenFile;

@@ -12,7 +12,8 @@ use std::sync::{Arc, Weak};
 use parking_lot::{Mutex, RwLock};
 use thalweg_records::batch::HEADER_LEN;
 
-use crate::format::index::{IndexError, IndexPaths, MaxTimestamp, SegmentIndex};
+use crate::format::index::{IndexError, SegmentIndex};
+use crate::format::index_files::{IndexPaths, MaxTimestamp};
 use crate::format::lookup::Floor;
 use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::{Mode, OpenFile, kept};
