@@ -21,7 +21,7 @@ use crate::coordination::transactions::LATE_CHECK_MS;
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
 use crate::replicas::topics::TopicTable;
-use crate::replicas::{Replicas, moves, open, replication};
+use crate::replicas::{Replicas, moves, open, replication, roles};
 
 /// Rolls and flushes of one log directory that run at a time.
 const JOBS_PER_DIR: usize = 4;
@@ -314,6 +314,7 @@ pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
         every_after(LATE_CHECK_MS, services, Arc::default(), |_| LATE_CHECK_MS, report_late),
         node.spawn_until_stopped(open_again(Arc::clone(replicas))),
         node.spawn_until_stopped(open::run(Arc::clone(replicas))),
+        node.spawn_until_stopped(roles::run(Arc::clone(replicas))),
         node.spawn_until_stopped(coordination.groups().log_rebalances()),
         node.spawn_until_stopped(keep_producer_ids(Arc::clone(control))),
         node.spawn_until_stopped(write_markers(Arc::clone(coordination))),

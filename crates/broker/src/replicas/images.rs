@@ -16,7 +16,7 @@ use crate::node::internal_topics::InternalTopic;
 use crate::node::settings;
 use crate::replicas::Replicas;
 use crate::replicas::openings::AT_ONCE_MAX;
-use crate::replicas::partition::Partition;
+use crate::replicas::partition::{Partition, RoleChange};
 use crate::replicas::topic_settings::{self, TopicSettings};
 use crate::replicas::topics::{Topic, TopicTable};
 
@@ -151,6 +151,8 @@ impl Replicas {
             let Some(topic) = table.by_id(*id) else { continue };
             if let Some(internal) = InternalTopic::named(&topic.name)
                 && let Some(partition) = topic.partition(*index)
+                // One whose role waits is announced when that is done.
+                && partition.led_epoch().is_ok()
             {
                 self.leadership.elected(internal, partition);
             }
@@ -345,7 +347,9 @@ impl Replicas {
                 if stated != Some(actual) && !self.is_moving_to(&name, index, stated) {
                     moved.push((index, actual));
                 }
-                opened.apply(partition, image);
+                if opened.apply(partition, image) == RoleChange::BeginsToWait {
+                    self.roles.add(topic.id, opened);
+                }
             }
             *slot = opened;
         }

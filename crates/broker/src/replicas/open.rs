@@ -122,7 +122,7 @@ impl Replicas {
     }
 
     /// Begins what a broker does with partitions: to lead, to follow, to coordinate.
-    fn begin_opened(self: &Arc<Self>, image: &Arc<MetadataImage>, due: &Indexes) {
+    pub(super) fn begin_opened(self: &Arc<Self>, image: &Arc<MetadataImage>, due: &Indexes) {
         let table = self.topics();
         let (mut led, mut moved, mut is_internal) = (Vec::new(), BTreeSet::new(), false);
         for (id, indexes) in due {

@@ -519,6 +519,12 @@ impl Log {
         WriterGuard { writer: self.writer.lock(), _decide: DecideOnRelease(self) }
     }
 
+    /// The same, if that takes no longer than `limit`.
+    pub(crate) fn try_writer_for(&self, limit: Duration) -> Option<WriterGuard<'_>> {
+        let writer = self.writer.try_lock_for(limit)?;
+        Some(WriterGuard { writer, _decide: DecideOnRelease(self) })
+    }
+
     /// The same, if nobody has it.
     pub(crate) fn try_writer(&self) -> Option<WriterGuard<'_>> {
         Some(WriterGuard { writer: self.writer.try_lock()?, _decide: DecideOnRelease(self) })

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use thalweg_log::{DecidedListener, Log};
+use thalweg_log::{DecidedListener, Log, Role};
 use thalweg_metadata::image::{MetadataImage, Partition as Assignment};
 use thalweg_replication::{
     Acknowledged, AlterPartition, Altered, Applied, Context, Fetched, Offsets, Outcome, Replica,
@@ -77,6 +77,18 @@ pub(crate) trait HighWatermarkListener: Send + Sync {
     fn high_watermark_raised(&self);
 }
 
+/// What became of a change of role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum RoleChange {
+    /// It is done, or there was none.
+    Done,
+    /// It waits for a log that hangs, as the first one: a thread that may wait has to do it.
+    BeginsToWait,
+    /// It waits with one before.
+    Waits,
+}
+
 /// A partition with a replica on this broker.
 pub(crate) struct Partition {
     pub(crate) topic: Arc<str>,
@@ -98,6 +110,8 @@ pub(crate) struct Partition {
     is_in_sync_follower: AtomicBool,
     /// When this broker led last, on the monotonic clock; 0 if it never did.
     led_until_ms: AtomicU64,
+    /// A change of role waits for a write that hangs: until then the partition neither leads nor follows.
+    role_waits: AtomicBool,
     shared: Arc<Shared>,
     settings: Arc<ArcSwap<TopicSettings>>,
 }
@@ -160,6 +174,7 @@ impl Partition {
             led_since: AtomicI32::new(-1),
             is_in_sync_follower: AtomicBool::new(false),
             led_until_ms: AtomicU64::new(0),
+            role_waits: AtomicBool::new(false),
             shared,
             settings,
         }
@@ -200,16 +215,60 @@ impl Partition {
         }
     }
 
-    /// What the metadata says of the partition: who leads, who is in sync. One caller at a time.
-    pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) {
+    /// The role that a change of the metadata brings, if it is another one.
+    fn next_role(&self, assignment: &Assignment) -> Option<Role> {
         let before = self.leader();
-        let leads = assignment.leader == self.shared.node.id();
-        let is_new = assignment.leader_epoch > before.epoch
-            || assignment.leader_epoch == before.epoch && !before.is_local;
-        // First, so that nothing is appended in an older epoch behind where the new one begins.
-        if leads && is_new {
-            self.log.make_leader(assignment.leader_epoch);
+        let epoch = assignment.leader_epoch;
+        let is_waiting = self.role_waits.load(Ordering::Acquire);
+        if assignment.leader == self.shared.node.id() {
+            let is_new = epoch > before.epoch || epoch == before.epoch && !before.is_local;
+            return (is_new || is_waiting).then_some(Role::Leader { epoch });
         }
+        // Otherwise metadata of the same epoch would wait for a write that hangs.
+        let is_new = epoch > before.epoch || before.is_local;
+        (is_new || is_waiting).then_some(Role::Follower { epoch })
+    }
+
+    /// A change of role waits, because a write of the log hangs. Says whether none waited before.
+    fn wait_for_role(&self) -> bool {
+        self.is_in_sync_follower.store(false, Ordering::Release);
+        self.leads_no_more();
+        self.wake_all();
+        !self.role_waits.swap(true, Ordering::AcqRel)
+    }
+
+    /// Changes the log's role to that of the metadata, however long it takes: to be called before [`Self::apply`] where
+    /// that has found the log hanging.
+    pub(crate) fn take_role(&self, assignment: &Assignment) {
+        if let Some(role) = self.next_role(assignment) {
+            self.log.set_role(role);
+        }
+    }
+
+    /// What the metadata says of the partition: who leads, who is in sync. One caller at a time. Does not wait for a log
+    /// that hangs: then nothing is applied, and the partition neither leads nor follows.
+    pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) -> RoleChange {
+        // A change that is older than what is known changes no role.
+        let is_stale = self.replica.lock().is_stale(assignment);
+        // First, so that nothing is appended in an older epoch behind where the new one begins.
+        if !is_stale
+            && let Some(role) = self.next_role(assignment)
+            && !self.log.try_set_role(role)
+        {
+            return match self.wait_for_role() {
+                true => RoleChange::BeginsToWait,
+                false => RoleChange::Waits,
+            };
+        }
+        if !is_stale {
+            self.role_waits.store(false, Ordering::Release);
+        }
+        self.apply_now(assignment, image);
+        RoleChange::Done
+    }
+
+    fn apply_now(&self, assignment: &Assignment, image: &MetadataImage) {
+        let before = self.leader();
         let (applied, is_alone) = {
             let mut replica = self.replica.lock();
             let applied = self.with_context(image, |now| replica.apply(assignment, now));
@@ -217,17 +276,13 @@ impl Partition {
         };
         match applied {
             Applied::Stale => return,
-            Applied::Follows { is_new_epoch } => {
+            Applied::Follows { .. } => {
                 if before.is_local {
                     self.led_until_ms
                         .store(self.shared.node.clock().monotonic_ms().max(1), Ordering::Release);
                 }
                 let is_in_sync = assignment.isr.contains(&self.shared.node.id());
                 self.is_in_sync_follower.store(is_in_sync, Ordering::Release);
-                // Whoever sets the role waits for a write that hangs: all other metadata would wait as well.
-                if is_new_epoch || before.is_local {
-                    self.log.make_follower(assignment.leader_epoch);
-                }
                 self.leads_no_more();
             }
             Applied::Leads { is_new_leader, high_watermark, .. } => {
@@ -284,7 +339,8 @@ impl Partition {
             replica.leader_epoch()
         };
         self.is_in_sync_follower.store(false, Ordering::Release);
-        self.log.make_follower(epoch);
+        // Where a write hangs, the log takes no append from here on all the same.
+        self.log.try_set_role(Role::Follower { epoch });
         self.leads_no_more();
         self.wake_all();
     }
@@ -455,6 +511,7 @@ impl Partition {
     pub(crate) fn followed(&self) -> Option<(i32, i32)> {
         let replica = self.replica.lock();
         let follows = !replica.is_leader() && replica.leader() >= 0;
+        let follows = follows && !self.role_waits.load(Ordering::Acquire);
         (follows && replica.leader() != self.shared.node.id())
             .then(|| (replica.leader(), replica.leader_epoch()))
     }
@@ -867,7 +924,8 @@ pub(crate) mod testing {
 
         /// The metadata says this.
         pub(crate) fn assign(&self, assignment: &Assignment) {
-            self.apply(assignment, &self.shared.node.load_image());
+            let change = self.apply(assignment, &self.shared.node.load_image());
+            assert_eq!(change, RoleChange::Done);
         }
 
         /// What [`Partition::go_offline`] did is undone, which does not happen to a broker.
