@@ -7,6 +7,21 @@ use std::path::{Path, PathBuf};
 const ORDER: [&str; 8] =
     ["metrics", "fs", "format", "stalls", "partition", "cleaner", "store", "testing"];
 
+/// Modules of `partition` whose state a `Log` holds.
+const PARTS: [&str; 11] = [
+    "cleaning",
+    "cuts",
+    "flush_state",
+    "hints",
+    "home",
+    "leader_epochs",
+    "published",
+    "queue",
+    "segments",
+    "snapshots",
+    "unflushed",
+];
+
 fn rank(name: &str) -> Option<usize> {
     ORDER.iter().position(|folder| *folder == name)
 }
@@ -54,4 +69,13 @@ fn folders_use_only_those_before_them() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn parts_of_a_log_do_not_know_the_log() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/partition");
+    for part in PARTS {
+        let text = fs::read_to_string(root.join(part).with_extension("rs")).unwrap();
+        assert!(!text.contains("partition::log::"), "{part} uses the log");
+    }
 }

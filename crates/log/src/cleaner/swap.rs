@@ -63,7 +63,7 @@ pub(super) fn replace_segments(
         sync_dir()
     })();
     dir.no_way_back(swapped)?;
-    log.change_segments(|list| {
+    log.segments.change(|list| {
         let begin = list.partition_point(|segment| segment.base_offset < new.base_offset);
         list.splice(begin..begin + old.len(), [Arc::clone(new)]);
     });

@@ -414,9 +414,9 @@ impl Log {
             rest = &rest[batch.total_len()..];
         }
         writer.producers.map_end_offset = writer.end_offset;
-        self.publish_producer_count(writer);
+        self.published.producers(&writer.producers);
         if writer.producers.has_transactions() {
-            self.publish_transactions(writer);
+            self.published.transactions(&writer.producers);
         }
         self.publish_end(writer);
         let metrics = &self.home().dir.metrics;

@@ -161,8 +161,8 @@ impl Log {
                 Producers::Reloaded(producers) => writer.producers = producers,
             }
             writer.producers.on_high_watermark(self.high_watermark());
-            self.publish_producer_count(&writer);
-            self.publish_transactions(&writer);
+            self.published.producers(&writer.producers);
+            self.published.transactions(&writer.producers);
             truncated
         });
         self.note_epochs_cut(&mut writer, role);
@@ -186,9 +186,9 @@ impl Log {
         if high_watermark > offset {
             tracing::warn!(topic = %self.topic, partition = self.partition, offset,
                 high_watermark, "log is truncated below its high watermark");
-            self.store_high_watermark(offset);
+            self.published.set_high_watermark(offset);
         }
-        self.store_log_start(log_start.min(offset));
+        self.published.set_log_start_offset(log_start.min(offset));
         writer.end_offset = offset;
         writer.end_position = cut;
         writer.active = active.clone();
@@ -197,7 +197,7 @@ impl Log {
             // records is new again as a whole.
             self.cleaning.lower(active.base_offset);
         }
-        self.change_segments(|list| *list = kept.to_vec());
+        self.segments.change(|list| *list = kept.to_vec());
         self.publish_end(&writer);
         self.hints.void();
         if flushed.max(high_watermark).max(log_start) <= offset {

@@ -1,20 +1,22 @@
-//! The log of one partition.
+//! The log of one partition: its parts, and the order of its locks.
 //!
-//! What guards what, in the order in which they are taken:
-//! - `change`: held by whoever takes segments or records away (retention, DeleteRecords, truncation,
-//!   deletion, the close), from beginning to end, also while it waits for the disk; of compaction only
-//!   while it replaces segments.
-//! - the turn (`queue`): whoever appends, rolls, truncates or closes has it. Appends that find it
-//!   taken are queued. A roll, a truncation and the close wait for the disk with it; a flush
-//!   does without.
-//! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets,
-//!   one write, publish) and for a few instructions otherwise; never across fsync, rolls or directory
-//!   work.
-//! - the epochs' file (`leader_epochs`): held while it is written; where both are needed, before `writer`.
-//! - `cleaning`, `end`, `epochs`, `hints`, `segments`, `snapshots`, `unflushed`, the queue's state and the segments'
-//!   index locks are leaves, held for a few instructions.
+//! Each part is a module with private state and its own invariants: `cleaning`, `cuts`, `flush_state`, `hints`, `home`,
+//! `leader_epochs`, `published`, `queue`, `segments`, `snapshots`, `unflushed`. What a log does is in modules named after
+//! it: `append`, `submit`, `answer`, `read`, `timestamps`, `roll`, `retention`, `cut`, `restart`, `flush`, `leadership`.
 //!
-//! Readers take none of the first three: they go by the published end and the list of segments.
+//! Locks, in the order in which they are taken:
+//! - `change`: a thread that takes segments or records away (retention, DeleteRecords, truncation, deletion, the close)
+//!   holds it from beginning to end, also while it waits for the disk. Compaction holds it only while it
+//!   replaces segments.
+//! - the turn (`turn`): a thread that appends, rolls, truncates or closes has it. Appends that find it taken are queued. A
+//!   roll, a truncation and the close wait for the disk with it; a flush does without.
+//! - the role (`cuts`): held while the role changes, and while a follower cuts its log off.
+//! - the epochs' file (`leader_epochs`): held while it is written.
+//! - `writer`: where the log ends, its producers, its role. Held for an append (check, set offsets, one write, publish) and
+//!   for a few instructions otherwise; never across fsync, rolls or directory work.
+//! - the locks within parts, and the segments' index locks, are leaves: held for a few instructions.
+//!
+//! Readers take none of the first five: they go by the published end and the list of segments.
 
 use std::ops::{Deref, DerefMut};
 use std::path::Path;
@@ -162,8 +164,8 @@ pub struct Log {
     pub(crate) queue: Queue,
     /// Appends whose answers wait for a flush.
     pub(crate) unflushed: Unflushed,
-    segments: SegmentList,
-    published: Published,
+    pub(crate) segments: SegmentList,
+    pub(crate) published: Published,
     pub(crate) flushed: FlushState,
     undecided: Undecided,
     closed: AtomicBool,
@@ -420,7 +422,7 @@ impl Log {
             let Some(mut writer) = writer else { return };
             if self.undecided.take() {
                 writer.producers.on_high_watermark(self.high_watermark());
-                self.publish_transactions(&writer);
+                self.published.transactions(&writer.producers);
             }
         }
     }
@@ -500,6 +502,15 @@ impl Log {
             .collect()
     }
 
+    /// Forgets producers that were silent for `producer.id.expiration.ms`, and verifications that began before that.
+    pub fn expire_producers(&self, now_ms: i64) -> usize {
+        let expiration = self.home().dir.producer_expiration_ms();
+        let mut writer = self.writer();
+        let expired = writer.producers.expire(now_ms, expiration);
+        self.published.producers(&writer.producers);
+        expired
+    }
+
     // -- inner ------------------------------------------------------------------------------
 
     /// The log itself, to be handed to another thread; none while it is being dropped.
@@ -554,11 +565,6 @@ impl Log {
         self.segments.move_to(other.segments(), end, || self.homes.move_to(other.home()));
     }
 
-    /// Replaces the list. A roll may add to it while somebody else takes away from its beginning.
-    pub(crate) fn change_segments(&self, change: impl FnOnce(&mut Vec<Arc<Segment>>)) {
-        self.segments.change(change);
-    }
-
     pub(crate) fn end(&self) -> End {
         self.segments.end()
     }
@@ -567,26 +573,6 @@ impl Log {
     pub(crate) fn publish_end(&self, writer: &Writer) {
         writer.active.set_size(writer.end_position);
         self.segments.publish_end(writer.end());
-    }
-
-    pub(crate) fn publish_transactions(&self, writer: &Writer) {
-        self.published.transactions(&writer.producers);
-    }
-
-    pub(crate) fn publish_producer_count(&self, writer: &Writer) {
-        self.published.producers(&writer.producers);
-    }
-
-    pub(crate) fn store_log_start(&self, offset: i64) {
-        self.published.set_log_start_offset(offset);
-    }
-
-    pub(crate) fn raise_high_watermark(&self, offset: i64) {
-        self.published.raise_high_watermark(offset);
-    }
-
-    pub(crate) fn store_high_watermark(&self, offset: i64) {
-        self.published.set_high_watermark(offset);
     }
 
     /// An I/O result becomes a storage result. An error takes the directory offline, unless it

@@ -1,10 +1,14 @@
-//! One partition: its log, segments, producers and role, and the log directory it lies in.
+//! One partition: its log, and the log directory that the log lies in.
 //!
-//! Not here: other partitions. The logs of a node together are `store`'s.
+//! `log` holds the parts of a log, each with private state. What a log does (`append`, `read`, `roll`, ...)
+//! has a module of its own.
+//!
+//! Invariant: a part does not know the log; it gets what it needs, or a closure.
+//!
+//! Not here: several logs together, which are `store`'s.
 
 pub(crate) mod answer;
 pub(crate) mod append;
-pub(crate) mod change;
 pub(crate) mod cleaning;
 pub(crate) mod config;
 pub(crate) mod cut;
@@ -26,7 +30,10 @@ pub(crate) mod read;
 pub(crate) mod refusal;
 pub(crate) mod replay;
 pub(crate) mod request;
+pub(crate) mod restart;
+pub(crate) mod retention;
 pub(crate) mod role;
+pub(crate) mod roll;
 pub(crate) mod segment;
 pub(crate) mod segments;
 pub(crate) mod snapshots;

@@ -1,6 +1,6 @@
 //! The appends of a log that wait for its turn, and the turn while it is free.
 //!
-//! Who has the turn and what is queued are under one lock, held for a few instructions. So no append
+//! The turn and the queued appends are under one lock, held for a few instructions. So no append
 //! waits unseen: the thread that has the turn sees it at the end of the turn; while no thread has it,
 //! the one that queues an append takes the turn.
 //!

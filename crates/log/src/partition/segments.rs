@@ -7,7 +7,7 @@
 //! - A log that moves changes list and end together. A reader takes both together, or it would use a
 //!   position of one directory in a file of the other.
 //!
-//! Not here: which segments go and come (`change`, `cut`).
+//! Not here: which segments go and come (`roll`, `retention`, `cut`).
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};

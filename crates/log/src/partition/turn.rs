@@ -26,9 +26,9 @@ pub(crate) struct Turn<'a> {
 pub(crate) enum Entry<'a> {
     /// Nothing is before it: it is to be written at once.
     First(Turn<'a>),
-    /// It is queued behind others, and nobody else has the turn.
+    /// It is queued behind others, and the turn is the caller's.
     Behind(Turn<'a>),
-    /// It is queued, and seen to by somebody else.
+    /// It is queued; the thread that has the turn, or will have it, writes it.
     Queued,
     /// There is no room.
     Full,
@@ -128,13 +128,13 @@ impl QueuedWrites for Log {
 }
 
 impl Turn<'_> {
-    /// Whether a roll may be done here and now: where the disk may be waited for, and where there is
-    /// nobody else to do it.
+    /// Whether a roll may be done here and now: where the disk may be waited for, or no executor can
+    /// do it.
     pub(crate) fn may_roll(&self) -> bool {
         self.may_wait || self.log.home().dir.executor.is_none()
     }
 
-    /// Ends the turn: writes what was queued meanwhile, and tells those whose appends they are.
+    /// Ends the turn: writes what was queued in its course, and answers these appends.
     ///
     /// A roll that this needs is left to the executor where [`Self::may_roll`] says no. While the
     /// directory stalls everything is left to its writer thread.
@@ -170,8 +170,8 @@ impl Turn<'_> {
         }
     }
 
-    /// Ends the turn of somebody who holds other locks: what was queued meanwhile is the writer
-    /// thread's, and nobody is told anything here.
+    /// Ends the turn of a thread that holds other locks: what was queued is left to the writer thread,
+    /// and no waiter is called here.
     pub(crate) fn pass_on(mut self) {
         if self.release(Progress::Left) {
             self.log.schedule();
@@ -218,7 +218,7 @@ impl Turn<'_> {
         }
     }
 
-    /// Gives the turn back; says whether something is left on the queue that nobody sees to.
+    /// Gives the turn back; says whether something is left on the queue that no thread sees to.
     fn release(&mut self, progress: Progress) -> bool {
         match self.work.take() {
             Some(work) => self.log.queue.give_back(work, progress),

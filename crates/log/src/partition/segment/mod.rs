@@ -19,8 +19,10 @@ use crate::format::walk::{BatchHead, Walk, WalkError};
 use crate::fs::disk::{Mode, OpenFile, kept};
 use crate::fs::file_pool::PooledFile;
 use crate::fs::names;
+use crate::fs::random::random_u128;
 use crate::fs::stage::{FILES, Stage, lock_stage};
 use crate::fs::wait::Wait;
+use crate::partition::config::LogConfig;
 use crate::partition::dir::LogDir;
 use crate::partition::home::Home;
 
@@ -65,6 +67,18 @@ pub(crate) struct SegmentConfig {
     pub(crate) index_interval: u32,
     pub(crate) jitter_ms: i64,
     pub(crate) created_ms: i64,
+}
+
+impl SegmentConfig {
+    /// For a segment that is made now.
+    pub(crate) fn of(config: &LogConfig, now_ms: i64) -> SegmentConfig {
+        SegmentConfig {
+            max_index_bytes: config.segment_index_bytes,
+            index_interval: config.index_interval_bytes,
+            jitter_ms: config.jitter(random_u128() as u64),
+            created_ms: now_ms,
+        }
+    }
 }
 
 impl Segment {

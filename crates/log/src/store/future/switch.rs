@@ -139,7 +139,7 @@ impl LogManager {
         let made = active.files_made();
         future.flush_upto(end, now_ms)?;
         future.flush_metadata()?;
-        future.store_high_watermark(log.high_watermark());
+        future.published.set_high_watermark(log.high_watermark());
         future.cleaning.take_over(&log.cleaning);
         if log.homes.replaces().is_some() {
             remove_marker(log)?;
