@@ -18,7 +18,7 @@ pub use boot::inspect;
 pub use boot::start::{RunningBroker, STOP_TIMEOUT, StartError};
 pub use net::hosts::listen;
 pub use node::clock::TestClock;
-pub use node::loggers::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_module};
+pub use node::loggers::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_modules};
 pub use thalweg_metadata::config;
 
 /// Access to files, for tests that make disks fail.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use thalweg_broker::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_module};
+use thalweg_broker::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_modules};
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::filter::Targets;
 use tracing_subscriber::reload;
@@ -72,9 +72,11 @@ fn in_force(own: &BTreeMap<String, LogLevel>, target: &str) -> LogLevel {
 
 fn targets(own: &BTreeMap<String, LogLevel>) -> Targets {
     let others = own.iter().filter(|(name, _)| *name != ROOT_LOGGER);
-    Targets::new()
-        .with_default(filter(in_force(own, ROOT_LOGGER)))
-        .with_targets(others.map(|(name, level)| (logged_module(name), filter(*level))))
+    Targets::new().with_default(filter(in_force(own, ROOT_LOGGER))).with_targets(others.flat_map(
+        |(name, level)| {
+            logged_modules(name).into_iter().map(|module| (module.to_owned(), filter(*level)))
+        },
+    ))
 }
 
 fn level(filter: LevelFilter) -> LogLevel {

@@ -28,7 +28,9 @@ impl Services {
         self.replicas.answer_waiting();
         let sockets = self.front.sockets();
         if tokio::time::timeout(ANSWER_TIMEOUT, sockets.closed()).await.is_err() {
+            // As before: a logger of the whole broker.
             tracing::warn!(
+                target: "thalweg_broker",
                 connections = sockets.connection_count(),
                 "requests that wait for a disk are not answered"
             );

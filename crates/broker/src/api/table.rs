@@ -284,7 +284,8 @@ mod tests {
             "# APIs\n\nWritten by a test from `crates/broker/src/api/table.rs` (`UPDATE_EXPECT=1 cargo test -p \
              thalweg-broker docs_list`).\nEvery version that Kafka 4.4 has released is served. *Controller* means that \
              the controller answers: in a\ncluster the request goes to the active one, and ApiVersions names no version \
-             that it does not speak.\n\n| Key | API | Versions | Answered by |\n|--:|---|---|---|\n",
+             that it does not speak.\nProduce is named there from version 0 on, as in Kafka (KAFKA-18659); versions below 3 \
+             are refused.\n\n| Key | API | Versions | Answered by |\n|--:|---|---|---|\n",
         );
         for api in APIS {
             let name = api.key.name().unwrap_or_default();

@@ -13,6 +13,7 @@ use thalweg_metadata::features::{GROUP_VERSION, TRANSACTION_VERSION};
 use thalweg_metadata::image::{ConfigResource, MetadataImage, Update};
 use thalweg_wire::Uuid;
 
+use crate::boot::side::Serving;
 use crate::control::membership::{self, Life, Unmet};
 use crate::coordination::{Coordination, group_settings};
 use crate::net::sockets::Sockets;
@@ -108,7 +109,7 @@ pub(super) struct JoinedApplier {
     life: Arc<Life>,
     dirs: Vec<Arc<LogDir>>,
     /// Held while an image takes effect.
-    is_serving: Mutex<bool>,
+    serving: Mutex<Serving>,
     /// What was last said of replicas that cannot be coordinated here.
     logged_unmet: Mutex<LoggedOnce>,
     /// The features in use that are not served, as they were last logged.
@@ -125,23 +126,25 @@ impl JoinedApplier {
             applier,
             life,
             dirs,
-            is_serving: Mutex::default(),
+            serving: Mutex::default(),
             logged_unmet: Mutex::default(),
             logged_unserved: Mutex::default(),
         })
     }
 
-    /// Whether partitions may have been changed.
-    pub(super) fn is_serving(&self) -> bool {
-        *self.is_serving.lock()
+    /// How far serving has come. Waits while partitions are served for the first time.
+    pub(super) fn serving(&self) -> Serving {
+        *self.serving.lock()
     }
 
     /// What was said until now takes effect, and what will be said as it comes. On a thread that may wait.
     pub(super) fn serve(&self) -> Result<(), String> {
-        let mut is_serving = self.is_serving.lock();
+        let mut serving = self.serving.lock();
         membership::check(&self.applier.node.image(), self.applier.node.id())?;
-        *is_serving = true;
-        self.applier.serve().map_err(|error| error.to_string())
+        *serving = Serving::Begun;
+        self.applier.serve().map_err(|error| error.to_string())?;
+        *serving = Serving::Done;
+        Ok(())
     }
 
     /// Logs a change of the features in use that this broker does not serve.
@@ -191,8 +194,8 @@ impl MetadataListener for JoinedApplier {
     fn publish(&self, update: Update) -> BTreeSet<Uuid> {
         let node = &self.applier.node;
         let put_off = {
-            let is_serving = self.is_serving.lock();
-            match *is_serving {
+            let serving = self.serving.lock();
+            match *serving != Serving::NotBegun {
                 true => {
                     let is_concerned = update.changes.acls || !update.changes.partitions.is_empty();
                     let unmet = match is_concerned {

@@ -1,7 +1,6 @@
 //! A broker that is its own controller: its side of the start.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use thalweg_metadata::bootstrap::activation_records;
@@ -14,10 +13,11 @@ use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::applier::Applier;
 use crate::boot::listen::controller_listener;
+use crate::boot::metadata_place;
 use crate::boot::open;
 use crate::boot::rooms::Rooms;
+use crate::boot::side::{Serving, Side};
 use crate::boot::start::{Start, StartError};
-use crate::boot::{metadata_place, side::Side};
 use crate::control::kraft::{Controller, EmbeddedController, MetadataLog, Owner};
 use crate::control::registration::{self, Joining};
 use crate::net::listener::Listener;
@@ -31,7 +31,7 @@ pub(super) struct EmbeddedSide {
     listener: (String, String, u16),
     /// Records with which a new log begins.
     activation: Mutex<Option<Vec<MetadataRecord>>>,
-    is_serving: AtomicBool,
+    serving: Mutex<Serving>,
 }
 
 /// The cluster of the directories, or a new one.
@@ -85,7 +85,7 @@ pub(super) fn open(
         joining,
         listener: owner.listener,
         activation: Mutex::new(activation),
-        is_serving: AtomicBool::new(false),
+        serving: Mutex::default(),
     };
     Ok(Start::new(services, report, Side::Embedded(Box::new(side))))
 }
@@ -93,13 +93,16 @@ pub(super) fn open(
 impl EmbeddedSide {
     /// Serves what the metadata says is here. Waits for disks.
     pub(super) fn serve(&self) -> Result<(), StartError> {
-        self.is_serving.store(true, Ordering::Release);
-        Ok(self.applier.serve()?)
+        let mut serving = self.serving.lock();
+        *serving = Serving::Begun;
+        self.applier.serve()?;
+        *serving = Serving::Done;
+        Ok(())
     }
 
-    /// Whether partitions may have been changed.
-    pub(super) fn is_serving(&self) -> bool {
-        self.is_serving.load(Ordering::Acquire)
+    /// How far serving has come.
+    pub(super) fn serving(&self) -> Serving {
+        *self.serving.lock()
     }
 
     /// Begins a new log, registers controller and broker, and unfences the broker. Waits for disks.

@@ -3,13 +3,13 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use thalweg_log::{DirFailureListener, DirLogs, Executor, LogDir, StorageError};
-use thalweg_wire::ErrorCode;
+use thalweg_wire::{ErrorCode, Uuid};
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
@@ -116,7 +116,8 @@ pub(crate) struct DirFailures {
     /// The topics that the broker serves. Their logs hold this, so that it does not hold them.
     topics: Weak<ArcSwap<TopicTable>>,
     news: Arc<DirectoryNews>,
-    metadata_dir: PathBuf,
+    /// Id of the metadata log's directory, known once the directories are open.
+    metadata_dir: OnceLock<Uuid>,
     dirs: Vec<PathBuf>,
     /// Paths of those that failed.
     failed: Mutex<BTreeSet<PathBuf>>,
@@ -127,11 +128,16 @@ impl DirFailures {
         node: Arc<Node>,
         topics: &Arc<ArcSwap<TopicTable>>,
         news: Arc<DirectoryNews>,
-        metadata_dir: PathBuf,
         dirs: Vec<PathBuf>,
     ) -> DirFailures {
         let topics = Arc::downgrade(topics);
-        DirFailures { node, topics, news, metadata_dir, dirs, failed: Mutex::default() }
+        let (metadata_dir, failed) = (OnceLock::new(), Mutex::default());
+        DirFailures { node, topics, news, metadata_dir, dirs, failed }
+    }
+
+    /// The directories are open. One of them that failed before ends the start.
+    pub(crate) fn opened(&self, metadata_dir: Uuid) {
+        let _ = self.metadata_dir.set(metadata_dir);
     }
 }
 
@@ -149,7 +155,7 @@ impl DirFailureListener for DirFailures {
             failed.insert(dir.path().to_path_buf());
             self.dirs.iter().all(|dir| failed.contains(dir))
         };
-        if dir.path() == self.metadata_dir {
+        if self.metadata_dir.get() == Some(&dir.id()) {
             self.node.fail("the directory of the metadata log is offline");
         } else if is_last {
             self.node.fail("all log directories are offline");

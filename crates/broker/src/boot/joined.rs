@@ -13,7 +13,7 @@ use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::applier::JoinedApplier;
 use crate::boot::rooms::Rooms;
-use crate::boot::side::Side;
+use crate::boot::side::{Serving, Side};
 use crate::boot::start::{Start, StartError};
 use crate::boot::{housekeeping, open};
 use crate::control::kraft::{
@@ -124,9 +124,9 @@ impl JoinedSide {
         self.deadline
     }
 
-    /// Whether partitions may have been changed.
-    pub(super) fn is_serving(&self) -> bool {
-        self.applier.is_serving()
+    /// How far serving has come.
+    pub(super) fn serving(&self) -> Serving {
+        self.applier.serving()
     }
 
     /// Registers the broker, and catches up with the metadata as far as its registration.
@@ -225,14 +225,11 @@ fn report_lost(services: &Arc<Services>) -> JoinHandle<()> {
     services.node.spawn_until_stopped(async move {
         let Some(remote) = served.control.controller().remote() else { return };
         let mut lost = served.control.news().lost();
-        loop {
-            let ids = lost.borrow_and_update().clone();
-            if !ids.is_empty() {
-                remote.life.directories_lost(ids);
-            }
-            if lost.changed().await.is_err() {
-                return;
-            }
+        // Directories that failed while they were opened are reported once the broker serves.
+        let known = lost.borrow_and_update().len();
+        while lost.changed().await.is_ok() {
+            let ids = lost.borrow_and_update()[known..].to_vec();
+            remote.life.directories_lost(ids);
         }
     })
 }

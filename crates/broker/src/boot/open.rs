@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenReport};
+use thalweg_log::{DirFailureListener, LoadStats, LogManager, ManagerConfig, OpenReport};
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
@@ -52,13 +52,8 @@ pub(super) fn open_logs(
         Node::new(cluster_id.clone(), clock, Random::new(), log_levels, config.clone(), image);
     let topics: Arc<ArcSwap<TopicTable>> = Arc::default();
     let news = Arc::default();
-    let failures = DirFailures::new(
-        Arc::clone(&node),
-        &topics,
-        Arc::clone(&news),
-        metadata_dir.clone(),
-        dirs.clone(),
-    );
+    let failures =
+        Arc::new(DirFailures::new(Arc::clone(&node), &topics, Arc::clone(&news), dirs.clone()));
     let mut manager =
         ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
     manager.cluster_id = Some(cluster_id);
@@ -73,7 +68,7 @@ pub(super) fn open_logs(
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
     let executor = Arc::new(BlockingExecutor::new());
     manager.executor = Some(executor);
-    manager.listener = Some(Arc::new(failures));
+    manager.listener = Some(Arc::clone(&failures) as Arc<dyn DirFailureListener>);
     let (logs, report) = LogManager::open(manager)?;
     // What is wrong with single partitions was said when it was found.
     for dir in report.dirs.iter().filter(|dir| !dir.clean && dir.stats != LoadStats::default()) {
@@ -91,6 +86,7 @@ pub(super) fn open_logs(
         );
     }
     let metadata_dir = logs.metadata_dir();
+    failures.opened(metadata_dir.id());
     metadata_dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
     Ok(Opened { node, logs, report: Arc::new(report), shares, topics, news, fetch_memory })
 }

@@ -10,7 +10,7 @@ use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::embedded::{self, EmbeddedSide};
 use crate::boot::joined::{self, FoundCluster, JoinedSide};
-use crate::boot::start::{Start, StartError};
+use crate::boot::start::{Start, StartError, blocking};
 use crate::net::listener::Listener;
 
 /// The cluster that a broker is for, before anything is opened.
@@ -25,7 +25,10 @@ impl Found {
     /// Finds the cluster. One that does not suit is refused before anything is written.
     pub(super) async fn find(config: &BrokerConfig) -> Result<Found, StartError> {
         Ok(match config.roles().controller {
-            true => Found::Own(embedded::find(config)?),
+            true => {
+                let config = config.clone();
+                Found::Own(blocking(move || embedded::find(&config)).await?)
+            }
             false => Found::Joined(joined::find(config).await?),
         })
     }
@@ -44,6 +47,18 @@ impl Found {
     }
 }
 
+/// How far a start has come with the partitions of the metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Serving {
+    /// Nothing was changed.
+    #[default]
+    NotBegun,
+    /// Some may have been changed, and not all are served.
+    Begun,
+    /// All are served.
+    Done,
+}
+
 /// The controller's side, once the directories are open.
 pub(super) enum Side {
     Embedded(Box<EmbeddedSide>),
@@ -59,11 +74,11 @@ impl Side {
         }
     }
 
-    /// Whether partitions may have been changed. Waits while they are served for the first time.
-    pub(super) fn is_serving(&self) -> bool {
+    /// How far serving has come. Waits while partitions are served for the first time.
+    pub(super) fn serving(&self) -> Serving {
         match self {
-            Side::Embedded(side) => side.is_serving(),
-            Side::Joined(side) => side.is_serving(),
+            Side::Embedded(side) => side.serving(),
+            Side::Joined(side) => side.serving(),
         }
     }
 

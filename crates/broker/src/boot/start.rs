@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::listen::{self, Bound};
-use crate::boot::side::{Found, Side};
+use crate::boot::side::{Found, Serving, Side};
 use crate::boot::spare_worker::SpareWorker;
 use crate::boot::{housekeeping, joined};
 use crate::control::kraft::{Controller, MetadataLogError};
@@ -81,7 +81,7 @@ pub(crate) async fn start(config: BrokerConfig, hooks: Hooks) -> Result<RunningB
 }
 
 /// Does work that waits for disks, on a thread that may wait.
-async fn blocking<T: Send + 'static>(
+pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
 ) -> Result<T, StartError> {
     let done = tokio::task::spawn_blocking(work).await;
@@ -152,10 +152,12 @@ impl Start {
     async fn give_up(mut self) {
         let tasks = std::mem::take(&mut self.tasks);
         let (side, report) = (Arc::clone(&self.side), Arc::clone(&self.report));
-        end(Arc::clone(&self.services), tasks, move |services| match side.is_serving() {
-            true => close(services),
+        end(Arc::clone(&self.services), tasks, move |services| match side.serving() {
+            Serving::Done => close(services),
+            // As after a crash: the next start looks at all of it.
+            Serving::Begun => {}
             // As they were found, for the next start.
-            false => services.replicas.logs().hand_back(&report),
+            Serving::NotBegun => services.replicas.logs().hand_back(&report),
         })
         .await;
     }

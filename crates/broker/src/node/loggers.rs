@@ -29,12 +29,21 @@ pub const LOGGERS: &[&str] = &[
     "thalweg_log",
 ];
 
-/// The module whose lines belong to a logger. Names of loggers are public and stay when modules move.
-pub fn logged_module(logger: &str) -> &str {
+/// The modules whose lines belong to a logger, beside those inside them. Names of loggers are public and stay when modules
+/// move.
+pub fn logged_modules(logger: &str) -> Vec<&str> {
     match logger {
-        "thalweg_broker::coordinators" => "thalweg_broker::coordination",
-        "thalweg_broker::kraft" => "thalweg_broker::control::kraft",
-        module => module,
+        "thalweg_broker::api" => {
+            vec![logger, "thalweg_broker::coordination::transactions::write_markers"]
+        }
+        "thalweg_broker::coordinators" => vec![
+            "thalweg_broker::coordination::groups",
+            "thalweg_broker::coordination::rebalance_log",
+            "thalweg_broker::coordination::runtime",
+            "thalweg_broker::coordination::transaction_coordinator",
+        ],
+        "thalweg_broker::kraft" => vec!["thalweg_broker::control::kraft"],
+        module => vec![module],
     }
 }
 
@@ -383,11 +392,20 @@ mod tests {
         let of = [
             ("thalweg_broker::kraft", type_name::<crate::control::kraft::Controller>()),
             ("thalweg_broker::coordinators", type_name::<crate::coordination::groups::Groups>()),
+            (
+                "thalweg_broker::coordinators",
+                type_name::<crate::coordination::runtime::RuntimeConfig>(),
+            ),
+            (
+                "thalweg_broker::coordinators",
+                type_name::<crate::coordination::transaction_coordinator::TransactionCoordinator>(),
+            ),
             ("thalweg_broker::net", type_name::<crate::net::limits::ConnectionLimits>()),
             ("thalweg_broker::api", type_name::<crate::api::context::Context>()),
         ];
         for (logger, logs) in of {
-            assert!(logs.starts_with(logged_module(logger)), "{logger}: {logs}");
+            let modules = logged_modules(logger);
+            assert!(modules.iter().any(|module| logs.starts_with(module)), "{logger}: {logs}");
         }
     }
 }

@@ -152,7 +152,7 @@ impl Replicas {
             if let Some(internal) = InternalTopic::named(&topic.name)
                 && let Some(partition) = topic.partition(*index)
                 // One whose role waits is announced when that is done.
-                && partition.led_epoch().is_ok()
+                && !partition.role_waits()
             {
                 self.leadership.elected(internal, partition);
             }
@@ -223,7 +223,7 @@ impl Replicas {
         let table = self.topics();
         for internal in InternalTopic::ALL {
             for partition in table.by_name(internal.name()).iter().flat_map(|t| t.partitions()) {
-                if partition.leader().is_local {
+                if partition.leader().is_local && !partition.role_waits() {
                     self.leadership.elected(internal, partition);
                 }
             }

@@ -12,6 +12,7 @@ use parking_lot::Mutex;
 use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
+use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
 use crate::replicas::partition::{Partition, RoleChange};
 
@@ -44,21 +45,24 @@ pub(crate) async fn run(replicas: Arc<Replicas>) {
             let settling = Arc::clone(&replicas);
             // Not waited for: another directory's partition may be next.
             tokio::spawn(async move {
-                let _ = pool.run(move || settling.settle_role(topic, &partition)).await;
+                let node = Arc::clone(&settling.node);
+                let settled = pool.run(move || settling.settle_role(topic, &partition)).await;
+                if settled.is_err() && !node.is_stopping() {
+                    node.metrics().panics.add(1);
+                    node.fail("a leader change that waited panicked; see the message above");
+                }
             });
         }
     }
 }
 
 impl Replicas {
-    /// Changes the role of a partition, and serves it. On a thread that may wait.
+    /// Waits until the partition's log can change its role, and serves the partition. On a thread that may wait.
     fn settle_role(self: &Arc<Self>, topic: Uuid, partition: &Arc<Partition>) {
         loop {
-            let image = self.node.image().0;
-            let Some(assignment) = image.topics.partition(topic, partition.index) else { return };
-            partition.take_role(assignment);
+            // Nothing is changed without the turn to publish: the image may bring another role before it is had.
+            partition.log.wait_for_changes();
             let _publishing = self.begin_publishing();
-            // The role is that of the image before, and this one may bring another.
             let image = self.node.image().0;
             let table = self.topics();
             let is_served = table.by_id(topic).and_then(|topic| topic.partition(partition.index));
@@ -69,15 +73,21 @@ impl Replicas {
             }) else {
                 return;
             };
-            if partition.apply(assignment, &image) == RoleChange::Done {
-                tracing::info!(
-                    topic = %partition.topic, partition = partition.index,
-                    "the leader change that waited for a log directory is done"
-                );
-                let served = BTreeMap::from([(partition.index, false)]);
-                self.begin_opened(&image, &BTreeMap::from([(topic, served)]));
-                return;
+            if partition.apply(assignment, &image) != RoleChange::Done {
+                continue;
             }
+            tracing::info!(
+                topic = %partition.topic, partition = partition.index,
+                "the leader change that waited for a log directory is done"
+            );
+            let internal = InternalTopic::named(&partition.topic);
+            if let Some(internal) = internal.filter(|_| assignment.leader != self.node.id()) {
+                let epoch = Some(assignment.leader_epoch);
+                self.leadership.resigned(internal, partition.index, epoch);
+            }
+            let served = BTreeMap::from([(partition.index, false)]);
+            self.begin_opened(&image, &BTreeMap::from([(topic, served)]));
+            return;
         }
     }
 }

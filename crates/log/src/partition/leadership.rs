@@ -32,7 +32,7 @@ impl Log {
     }
 
     /// The same, if nothing hangs. Says whether the role has changed; if it has not, every append is refused until
-    /// [`Self::set_role`] has changed it.
+    /// it has.
     ///
     /// Waits for what is under way for as long as its directory does not stall, but not for long.
     pub fn try_set_role(&self, role: Role) -> bool {
@@ -49,6 +49,13 @@ impl Log {
                 return false;
             }
         }
+    }
+
+    /// Waits for an append that is being written, and for a cut: whatever [`Self::try_set_role`] found in its way. Changes
+    /// nothing.
+    pub fn wait_for_changes(&self) {
+        let _cut = self.cuts.lock_role();
+        drop(self.writer());
     }
 
     fn change_role(&self, writer: &mut Writer, role: Role) {

@@ -80,10 +80,10 @@ impl OwnConsumerConfig {
             })
         };
         let own = OwnConsumerConfig {
+            disconnect_grace_ms: number("thalweg.group.disconnect.grace.ms"),
             session_timeout_ms: number("consumer.session.timeout.ms"),
             heartbeat_interval_ms: number("consumer.heartbeat.interval.ms"),
             assignment_interval_ms: number("consumer.assignment.interval.ms"),
-            disconnect_grace_ms: number("thalweg.group.disconnect.grace.ms"),
             heartbeat_push: match own_value(configs, "thalweg.group.heartbeat.push") {
                 Some(Value::Boolean(value)) => Some(value),
                 _ => None,

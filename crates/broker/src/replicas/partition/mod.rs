@@ -221,7 +221,7 @@ impl Partition {
     fn next_role(&self, assignment: &Assignment) -> Option<Role> {
         let before = self.leader();
         let epoch = assignment.leader_epoch;
-        let is_waiting = self.role_waits.load(Ordering::Acquire);
+        let is_waiting = self.role_waits();
         if assignment.leader == self.shared.node.id() {
             let is_new = epoch > before.epoch || epoch == before.epoch && !before.is_local;
             return (is_new || is_waiting).then_some(Role::Leader { epoch });
@@ -239,12 +239,21 @@ impl Partition {
         !self.role_waits.swap(true, Ordering::AcqRel)
     }
 
-    /// Changes the log's role to that of the metadata, however long it takes: to be called before [`Self::apply`] where
-    /// that has found the log hanging.
-    pub(crate) fn take_role(&self, assignment: &Assignment) {
-        if let Some(role) = self.next_role(assignment) {
-            self.log.set_role(role);
-        }
+    /// Whether a change of role waits: then the partition neither leads nor follows.
+    pub(crate) fn role_waits(&self) -> bool {
+        self.role_waits.load(Ordering::Acquire)
+    }
+
+    /// Leader and leader epoch, while this broker does not lead. While a change of role waits, the metadata says so.
+    fn leader_elsewhere(&self) -> (i32, i32) {
+        let in_image = || {
+            let image = self.shared.node.load_image();
+            let partition = image.topics.partition(self.log.topic_id()?, self.index)?;
+            Some((partition.leader, partition.leader_epoch))
+        };
+        let leader = self.leader();
+        let waiting = if self.role_waits() { in_image() } else { None };
+        waiting.unwrap_or((leader.id, leader.epoch))
     }
 
     /// What the metadata says of the partition: who leads, who is in sync. One caller at a time. Does not wait for a log
@@ -513,7 +522,7 @@ impl Partition {
     pub(crate) fn followed(&self) -> Option<(i32, i32)> {
         let replica = self.replica.lock();
         let follows = !replica.is_leader() && replica.leader() >= 0;
-        let follows = follows && !self.role_waits.load(Ordering::Acquire);
+        let follows = follows && !self.role_waits();
         (follows && replica.leader() != self.shared.node.id())
             .then(|| (replica.leader(), replica.leader_epoch()))
     }
@@ -647,7 +656,8 @@ impl Partition {
     /// The directory that failed is the one that the log has just left: this broker leads what it did.
     pub(crate) fn come_online_if_moved(&self) {
         let replica = self.replica.lock();
-        let is_down = replica.is_leader() && self.led_epoch.load(Ordering::Acquire) < 0;
+        let is_down =
+            replica.is_leader() && self.led_epoch.load(Ordering::Acquire) < 0 && !self.role_waits();
         if is_down && self.log.dir().check().is_ok() {
             self.led_epoch.store(replica.leader_epoch(), Ordering::Release);
             self.is_alone.store(replica.is_alone(), Ordering::Release);
@@ -669,10 +679,7 @@ impl Partition {
     #[inline]
     pub(crate) fn led_epoch(&self) -> Result<i32, (i32, i32)> {
         match self.led_epoch.load(Ordering::Acquire) {
-            -1 => {
-                let leader = self.leader();
-                Err((leader.id, leader.epoch))
-            }
+            -1 => Err(self.leader_elsewhere()),
             epoch => Ok(epoch),
         }
     }

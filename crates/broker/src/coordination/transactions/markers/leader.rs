@@ -155,13 +155,13 @@ impl Leader {
         let codes = match answer {
             Some(Ok(answer)) => Codes::of(answer),
             Some(Err(error)) => {
-                tracing::info!(coordination = id, %error, "transaction markers are sent again");
+                tracing::info!(broker = id, %error, "transaction markers are sent again");
                 channel.close();
                 Codes::default()
             }
             None => {
                 tracing::info!(
-                    coordination = id,
+                    broker = id,
                     "transaction markers go to other leaders; an answer is not waited for"
                 );
                 channel.close();

@@ -6,6 +6,7 @@ use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduce
 
 use super::gate::{A, B};
 use super::*;
+use crate::replicas::partition::ReadFailure;
 
 const OTHER: Uuid = Uuid([7; 16]);
 
@@ -83,7 +84,14 @@ async fn leader_of_a_hung_directory_holds_up_no_metadata() {
     world.node.publish([world.in_directory(1, B, EPOCH + 2)]).await;
     other_metadata_takes_effect(&world).await;
     let waiting = world.node.partition("t", 1);
-    assert_eq!((waiting.followed(), waiting.led_epoch().is_err()), (None, true));
+    // Clients are sent to the new leader, and nothing brings the old leadership back.
+    waiting.come_online_if_moved();
+    assert_eq!((waiting.followed(), waiting.led_epoch()), (None, Err((LEADER, EPOCH + 2))));
+    let refused = waiting.check_reader(EPOCH + 2, false);
+    assert!(
+        matches!(refused, Err(ReadFailure::NotLeader { leader_id: LEADER, .. })),
+        "{refused:?}"
+    );
 
     gates.open("b");
     let code = testing::soon("the answer to the producer", produced).await.unwrap().unwrap();
