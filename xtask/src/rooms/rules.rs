@@ -185,6 +185,11 @@ impl Rules {
                 wrong.push(format!("xtask/rooms.txt: room {room} of {name} has no line"));
             }
         }
+        for room in self.table.keys().filter(|room| !rooms.contains(room.as_str())) {
+            wrong.push(format!(
+                "xtask/rooms.txt: `{name}: {room} ->` names a room without files: delete the line"
+            ));
+        }
         for room in self.unplaced.iter().filter(|room| !rooms.contains(room.as_str())) {
             wrong.push(format!(
                 "xtask/rooms.txt: unplaced {name}: {room} is listed, and gone: delete it"

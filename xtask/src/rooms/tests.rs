@@ -392,6 +392,9 @@ fn room_without_a_line_is_a_violation() {
     assert_eq!(check("some: node ->\nunplaced some: net\n", &FOLDERS), [""; 0]);
     let wrong = check("some: node ->\nunplaced some: net attic\n", &FOLDERS);
     assert_eq!(wrong, ["xtask/rooms.txt: unplaced some: attic is listed, and gone: delete it"]);
+    let wrong = check("some: node ->\nsome: net ->\nsome: attic ->\n", &FOLDERS);
+    let gone = "xtask/rooms.txt: `some: attic ->` names a room without files: delete the line";
+    assert!(wrong.iter().any(|one| one == gone), "{wrong:?}");
 }
 
 #[test]
