@@ -22,7 +22,7 @@ use crate::replicas::leadership::LeadershipListener;
 use crate::replicas::partition::Partition;
 use groups::Groups;
 use transaction_coordinator::TransactionCoordinator;
-use transactions::{Markers, Transactions};
+use transactions::{LateTransactions, Markers, Transactions};
 
 /// Coordinators on the partitions of internal topics that this node leads.
 pub(crate) struct Coordinators {
@@ -92,6 +92,11 @@ impl Coordination {
     /// Transactions that write to partitions of this broker.
     pub(crate) fn transactions(&self) -> &Transactions {
         &self.transactions
+    }
+
+    /// Partitions led here with a transaction that is open for longer than any may be.
+    pub(crate) fn late_partitions(&self) -> usize {
+        LateTransactions::partitions(&self.node, &self.replicas)
     }
 
     /// Logs transactions that are open for longer than any may be.
