@@ -17,43 +17,31 @@
 
 pub mod assignor;
 mod classic;
-mod config;
 pub mod consumer;
+mod formats;
 mod hosted;
-mod java_string;
+mod jobs;
 mod logged;
-mod metadata_hash;
-mod metrics;
+mod model;
 mod offsets;
-mod partition;
 mod push;
 mod rebalances;
-mod record;
-mod request;
-mod reserved;
 mod shard;
-mod subscription;
-mod topic_regex;
+mod step;
 
-pub use classic::{
-    ClassicGroup, ClassicGroupState, Member, Protocol, StaticRejoin, StoredAssignment,
-};
-pub use config::{
-    Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy,
-    GroupConfig,
+pub use classic::{ClassicGroup, ClassicGroupState, StaticRejoin, StoredAssignment};
+pub use formats::{
+    CONSUMER_PROTOCOL_TYPE, InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex, group_hash,
+    java_string_hash, partition_for, subscribed_topics, topic_hash,
 };
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
-pub use metadata_hash::{group_hash, topic_hash};
-pub use metrics::{DurationHistogram, GroupCounters, GroupCounts};
-pub use partition::{java_string_hash, partition_for};
+pub use model::{
+    Assignors, BatchLimit, ClassicRebalanceMode, ConnectionId, ConsumerGroupConfig,
+    ConsumerMigrationPolicy, DurationHistogram, GroupConfig, GroupCounters, GroupCounts,
+    GroupRecord, GroupRequest, GroupResponse, Member, Protocol, RecordError, RequestContext,
+    ReservedRecord, ReservedType, Submission, offset_commit_error, offset_fetch_error,
+    txn_offset_commit_error,
+};
 pub use push::{Due, HeldHeartbeat, HoldLimits};
 pub use rebalances::{RebalanceCounters, RebalanceObserver, TriggerKind, WaitStep, unowned_ms};
-pub use record::{GroupRecord, RecordError};
-pub use request::{
-    ConnectionId, GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
-    offset_fetch_error, txn_offset_commit_error,
-};
-pub use reserved::{ReservedRecord, ReservedType};
 pub use shard::{GroupEvent, GroupJob, GroupJobDone, GroupShard, GroupTimer, Then};
-pub use subscription::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
-pub use topic_regex::{InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex};

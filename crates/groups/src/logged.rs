@@ -18,7 +18,7 @@ use crate::consumer::{
     CommittedGroup, ConsumerGroup, ConsumerGroupRecord, ConsumerGroupState, ConsumerGroups,
     ConsumerMember, Reverted,
 };
-use crate::reserved::{ReservedRecord, ReservedType};
+use crate::model::{ReservedRecord, ReservedType};
 
 /// A committed offset.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -22,7 +22,7 @@ use thalweg_wire::messages::group_rebalances::{
 use crate::assignor::MemberAssignment;
 use crate::classic::ClassicGroup;
 use crate::consumer::{ConsumerGroup, ConsumerMember};
-use crate::metrics::DurationHistogram;
+use crate::model::DurationHistogram;
 
 /// Rebalances that are kept of a group.
 const PER_GROUP: usize = 10;

@@ -9,12 +9,12 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupMetadataValue;
 
 use super::group::ClassicGroup;
-use super::member::{Member, Protocol};
+use crate::model::{Member, Protocol};
 use super::state::ClassicGroupState;
 use crate::GroupResponse;
-use crate::request::{join_error, sync_error};
+use crate::model::{join_error, sync_error};
 use crate::shard::GroupShard;
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 
 /// A member that a group is made with.
 pub(crate) struct JoinedMember<'a> {

@@ -15,14 +15,14 @@ use thalweg_wire::messages::GroupMetadataValue;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::join_group_response::JoinGroupResponseMember;
 
-use super::member::{Member, Protocol};
+use crate::model::{Member, Protocol};
 use super::protocol::{bucket, hash_map_buckets, select_protocol, spread_hash};
 use super::state::ClassicGroupState;
 use super::why::RebalanceAccount;
 use crate::rebalances::Rebalances;
-use crate::request::{join_error, sync_error};
+use crate::model::{join_error, sync_error};
 use crate::shard::GroupShard;
-use crate::subscription::{self, CONSUMER_PROTOCOL_TYPE};
+use crate::formats::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
 use crate::{GroupConfig, GroupResponse, GroupTimer};
 
 /// What a handler works with beside the group.
@@ -585,7 +585,7 @@ impl ClassicGroup {
         let protocol = self.protocol_name.as_deref()?;
         let mut all = BTreeSet::new();
         for member in self.members.values() {
-            all.append(&mut subscription::subscribed_topics(&member.metadata(protocol)).ok()?);
+            all.append(&mut subscribed_topics(&member.metadata(protocol)).ok()?);
         }
         Some(all)
     }

@@ -8,11 +8,11 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 
 use super::group::{ClassicGroup, Env};
-use super::member::{Member, Protocol};
+use crate::model::{Member, Protocol};
 use super::rejoin::StaticRejoin;
 use super::state::ClassicGroupState;
 use crate::rebalances::TriggerKind;
-use crate::request::join_error;
+use crate::model::join_error;
 use crate::shard::Then;
 use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
 

@@ -9,7 +9,6 @@ mod convert;
 mod describe;
 mod group;
 mod join;
-mod member;
 mod protocol;
 mod rebalance;
 mod rejoin;
@@ -19,7 +18,6 @@ mod sync;
 mod why;
 
 pub use group::ClassicGroup;
-pub use member::{Member, Protocol};
 pub use rejoin::StaticRejoin;
 pub use state::ClassicGroupState;
 pub use sync::StoredAssignment;

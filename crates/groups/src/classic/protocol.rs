@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::member::Member;
-use crate::partition::java_string_hash;
+use crate::model::Member;
+use crate::formats::java_string_hash;
 
 /// The protocol with the most votes. A tie goes to the one that comes first in a Java `HashMap`,
 /// which is what Kafka counts with. `members` stand in Kafka's order.
@@ -64,7 +64,7 @@ pub(super) fn bucket(spread_hash: u32, buckets: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classic::member::Protocol;
+    use crate::model::Protocol;
     use bytes::Bytes;
 
     fn member(id: &str, protocols: &[&str]) -> Member {

@@ -7,7 +7,7 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{JoinGroupResponse, SyncGroupResponse};
 
 use super::group::{ClassicGroup, Env, InitialDelay};
-use super::member::Member;
+use crate::model::Member;
 use super::state::ClassicGroupState;
 use crate::{GroupRecord, GroupResponse, GroupTimer};
 

@@ -6,7 +6,7 @@ use thalweg_coordinator::Token;
 use thalweg_wire::ErrorCode;
 
 use super::group::{ClassicGroup, Env};
-use super::member::Member;
+use crate::model::Member;
 use super::state::ClassicGroupState;
 
 /// First version in which a leader can be told that it is leader and need not assign.

@@ -10,7 +10,7 @@ use thalweg_wire::messages::{SyncGroupRequest, SyncGroupResponse};
 
 use super::group::{ClassicGroup, Env};
 use super::state::ClassicGroupState;
-use crate::request::sync_error;
+use crate::model::sync_error;
 use crate::shard::Then;
 use crate::{GroupRecord, GroupResponse, GroupTimer};
 

@@ -13,14 +13,14 @@ use thalweg_wire::messages::group_rebalances::{GroupRebalance, PartitionMove, Re
 
 use super::group::{ClassicGroup, Env};
 use super::join::Join;
-use super::member::Member;
+use crate::model::Member;
 use super::state::ClassicGroupState;
-use crate::consumer::{read_assignment, subscription_of};
+use crate::step::{read_assignment, subscription_of};
 use crate::rebalances::{
     MOVES_KEPT, RebalanceCounters, TRIGGERS_KEPT, TriggerKind, WaitStep, text, trigger,
     unowned_between,
 };
-use crate::subscription::subscribed_topics;
+use crate::formats::subscribed_topics;
 
 /// Members that are told of that a rebalance waits for.
 const WAITS_TOLD: usize = 16;

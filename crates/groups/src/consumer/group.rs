@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
-use super::member::{ConsumerMember, Offer};
+use crate::model::{ConsumerMember, Offer};
 use crate::assignor::{MemberAssignment, SubscriptionType};
 use crate::hosted::vote_of;
 
@@ -170,7 +170,7 @@ fn step(up: bool) -> impl FnOnce(&mut usize) {
 
 impl ConsumerGroup {
     /// Sets a member, or takes it out. Gives back what was there.
-    pub(super) fn put_member(
+    pub(crate) fn put_member(
         &mut self,
         id: &Arc<str>,
         member: Option<Arc<ConsumerMember>>,
@@ -252,7 +252,7 @@ impl ConsumerGroup {
         }
     }
 
-    pub(super) fn put_target(
+    pub(crate) fn put_target(
         &mut self,
         member: &Arc<str>,
         target: Option<Arc<MemberAssignment>>,
@@ -281,7 +281,7 @@ impl ConsumerGroup {
         before
     }
 
-    pub(super) fn put_epochs(&mut self, epochs: Epochs) -> Epochs {
+    pub(crate) fn put_epochs(&mut self, epochs: Epochs) -> Epochs {
         std::mem::replace(&mut self.epochs, epochs)
     }
 

@@ -11,8 +11,8 @@ use thalweg_coordinator::{Account, UndoLog};
 use thalweg_wire::messages::ConsumerGroupTargetAssignmentMemberValue;
 
 use super::group::{ConsumerGroup, ConsumerGroupState, Epochs, NO_ASSIGNMENT_EPOCH, ResolvedRegex};
-use super::member::{ConsumerMember, MemberMetadata};
-use super::record::ConsumerGroupRecord;
+use crate::model::{ConsumerMember, MemberMetadata};
+use crate::model::ConsumerGroupRecord;
 use crate::assignor::MemberAssignment;
 
 /// A group, and a member or regular expression of it.
@@ -124,7 +124,7 @@ impl ConsumerGroups {
                 let regex = known.unwrap_or_else(|| key.regular_expression.as_str().into());
                 let resolved = value.as_ref().map(|value| {
                     Arc::new(ResolvedRegex {
-                        topics: super::member::topic_set(&value.topics),
+                        topics: crate::model::topic_set(&value.topics),
                         version: value.version,
                         timestamp_ms: value.timestamp,
                     })

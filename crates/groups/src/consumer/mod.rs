@@ -9,21 +9,11 @@
 //! in the log, as Kafka 4.4 writes it. Members of the classic protocol may be in such a group beside
 //! others (`classic_members`), and a group changes its type with its members (`migrate`).
 
-mod classic_members;
 mod commit;
 mod describe;
-mod fence;
 mod group;
-mod heartbeat;
 mod logged;
-mod member;
-mod migrate;
 mod reconcile;
-mod record;
-mod regexes;
-mod step;
-mod subscription;
-mod target;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -31,27 +21,19 @@ use std::sync::Arc;
 use thalweg_coordinator::Now;
 use thalweg_wire::ErrorCode;
 
-pub use classic_members::HostedJoin;
-pub use group::{ConsumerGroup, ConsumerGroupState, Epochs, ResolvedRegex, Subscribers};
-pub(crate) use member::Offer;
-pub use member::{
-    ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, OwnedPartition, OwnedPartitions,
+pub use crate::model::{
+    ClassicMetadata, ConsumerGroupRecord, ConsumerMember, MemberMetadata, MemberState,
+    OwnedPartition, OwnedPartitions,
 };
-pub use record::ConsumerGroupRecord;
-
-pub(crate) use classic_members::{Joined, classic_metadata, subscription_of};
+pub use crate::step::{HostedJoin, RegexJob, RegexesResolved, TargetComputed, TargetJob};
 pub(crate) use commit::{CommitCheck, check_fetch};
 pub(crate) use describe::{describe_unknown, list};
-pub(crate) use fence::{RETRY_MS, not_a_consumer_group};
-pub(crate) use heartbeat::{Heard, heartbeat_error, precheck_heartbeat};
+pub use group::{ConsumerGroup, ConsumerGroupState, Epochs, ResolvedRegex, Subscribers};
+pub(crate) use group::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
 pub(crate) use logged::{CommittedGroup, ConsumerGroups, Reverted};
-pub(crate) use migrate::{
-    Downgrade, UNKNOWN_TOPIC, assigned_bytes, may_upgrade, read_assignment, upgraded,
-};
-pub use regexes::{RegexJob, RegexesResolved};
-pub(crate) use step::{Cx, Step};
-pub(crate) use subscription::TopicHashes;
-pub use target::{TargetComputed, TargetJob};
+pub(crate) use reconcile::Reconciliation;
+
+use crate::step::RETRY_MS;
 
 /// Why a request is refused.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,19 +53,19 @@ impl Refused {
 pub(crate) struct Live {
     /// Time of the next look at the metadata, on the monotonic clock, and the group epoch it was decided in. A
     /// group that has fallen behind that epoch, because a write failed, looks again.
-    refresh_at_ms: u64,
-    refresh_epoch: i32,
+    pub(crate) refresh_at_ms: u64,
+    pub(crate) refresh_epoch: i32,
     /// The job that resolves its regular expressions.
-    resolving: Option<JobId>,
+    pub(crate) resolving: Option<JobId>,
     /// The job that computes its target assignment.
-    assigning: Option<JobId>,
+    pub(crate) assigning: Option<JobId>,
     /// What that job reads was taken back, or holds no more in the same epoch: its result does not count.
-    is_assignment_stale: bool,
+    pub(crate) is_assignment_stale: bool,
     /// The epoch of the target assignment of a job that was written last.
-    written_by_job: Option<i32>,
+    pub(crate) written_by_job: Option<i32>,
     /// Time of the next target assignment at the earliest, on the monotonic clock, after one that could not be
     /// written: what the log refuses it may refuse again, for good if it is too large.
-    assign_again_ms: u64,
+    pub(crate) assign_again_ms: u64,
     /// The coordinator has assigned it since its partition was loaded. Members that came when it was under Kafka's
     /// rules are not stored with an assignor that says so before they join again.
     pub(crate) was_hosted: bool,
@@ -182,7 +164,7 @@ impl LiveGroups {
         }
     }
 
-    fn job_id(&mut self) -> JobId {
+    pub(crate) fn job_id(&mut self) -> JobId {
         self.next_job += 1;
         self.next_job
     }

@@ -8,7 +8,7 @@ use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::Refused;
-use super::member::{ConsumerMember, MemberState, OwnedPartition, OwnedPartitions};
+use crate::model::{ConsumerMember, MemberState, OwnedPartition, OwnedPartitions};
 use crate::assignor::MemberAssignment;
 
 /// What a member is reconciled with.

@@ -11,8 +11,10 @@ use thalweg_wire::messages::list_groups_response::ListedGroup;
 
 use super::vote_of;
 use crate::classic::{CLASSIC, ClassicGroupState};
-use crate::consumer::{CommittedGroup, ConsumerMember, Offer, assigned_bytes};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::consumer::{CommittedGroup, ConsumerMember};
+use crate::model::Offer;
+use crate::step::assigned_bytes;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 
 type Members<'a> = BTreeMap<&'a Arc<str>, &'a Arc<ConsumerMember>>;
 

@@ -9,9 +9,10 @@ use thalweg_wire::messages::{ConsumerProtocolSubscription, JoinGroupRequest};
 use super::{Newcomer, is_built_in, leaves_out, offer_of, stored_assignor};
 use crate::RequestContext;
 use crate::classic::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, new_member_id};
-use crate::consumer::{ConsumerMember, Joined, Refused, Step, classic_metadata, subscription_of};
-use crate::request::join_error;
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::consumer::{ConsumerMember, Refused};
+use crate::step::{Joined, Step, classic_metadata, subscription_of};
+use crate::model::join_error;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 
 /// What becomes of a join.
 pub(crate) enum Entry {

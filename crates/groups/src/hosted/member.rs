@@ -4,8 +4,9 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{HeartbeatRequest, SyncGroupRequest, SyncGroupResponse};
 
 use crate::GroupTimer;
-use crate::consumer::{ConsumerMember, MemberState, Refused, Step};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::consumer::{ConsumerMember, MemberState, Refused};
+use crate::step::Step;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 
 impl Step<'_, '_> {
     /// Handles Heartbeat.

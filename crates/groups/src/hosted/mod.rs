@@ -27,8 +27,6 @@
 //! (`consumer::classic_members`). Where the votes leave an assignor that is not built in, or a member's metadata is no
 //! subscription, the group goes back to the barrier.
 
-mod assign;
-mod claims;
 mod describe;
 mod join;
 mod member;
@@ -42,11 +40,11 @@ use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
 use crate::assignor::{Assignor, StickyAssignor, StickyRangeAssignor};
 use crate::classic::winner;
-use crate::consumer::{ConsumerGroup, ConsumerMember, Offer, Step};
+use crate::consumer::{ConsumerGroup, ConsumerMember};
+use crate::model::Offer;
+use crate::step::Step;
 use crate::{ClassicRebalanceMode, GroupConfig};
 
-pub(crate) use assign::Chosen;
-pub(crate) use claims::{Claimant, has_claims, remembered};
 pub(crate) use describe::{describe, list, protocol};
 pub(crate) use join::Entry;
 pub(crate) use newcomer::{Admission, Newcomer};
@@ -67,7 +65,7 @@ pub(crate) fn is_built_in(protocol: &str) -> bool {
 }
 
 /// The server's assignor that gives the guarantees of a classic one.
-fn assignor_of(protocol: &str) -> &'static dyn Assignor {
+pub(crate) fn assignor_of(protocol: &str) -> &'static dyn Assignor {
     if protocol == RANGE { &StickyRangeAssignor } else { &StickyAssignor }
 }
 
@@ -83,9 +81,9 @@ pub(crate) fn stored_assignor(protocol: &str) -> &'static str {
 }
 
 /// Members by what they offer.
-type Offers<'o> = BTreeMap<&'o [Box<str>], usize>;
+pub(crate) type Offers<'o> = BTreeMap<&'o [Box<str>], usize>;
 
-fn offers(counts: &BTreeMap<Offer, usize>) -> Offers<'_> {
+pub(crate) fn offers(counts: &BTreeMap<Offer, usize>) -> Offers<'_> {
     counts.iter().map(|(offer, count)| (&**offer, *count)).collect()
 }
 
@@ -96,7 +94,7 @@ pub(crate) fn vote_of(counts: &BTreeMap<Offer, usize>) -> Option<&str> {
 }
 
 /// The offers without those of some members.
-fn offers_without<'o>(
+pub(crate) fn offers_without<'o>(
     mut offers: Offers<'o>,
     leaving: impl Iterator<Item = &'o Offer>,
 ) -> Offers<'o> {
@@ -111,7 +109,7 @@ fn offers_without<'o>(
 
 /// The assignor that classic members have voted for, each for the first of its list that all have.
 /// None where members offer too many different things for it to be found out at each change.
-fn voted<'o>(offers: &Offers<'o>) -> Option<&'o str> {
+pub(crate) fn voted<'o>(offers: &Offers<'o>) -> Option<&'o str> {
     let (first, _) = offers.first_key_value()?;
     if offers.len() > OFFERS_MAX || offers.keys().any(|offer| offer.len() > OFFERS_MAX) {
         return None;
@@ -161,7 +159,7 @@ impl Step<'_, '_> {
             && (self.group.members_with_assignor() == members || self.cx.live.was_hosted(self.id))
     }
 
-    fn is_server_mode(&self) -> bool {
+    pub(crate) fn is_server_mode(&self) -> bool {
         is_server_mode(self.cx.config, self.id)
     }
 
@@ -198,7 +196,7 @@ impl Step<'_, '_> {
     }
 
     /// The assignor that the group votes for as it is.
-    pub(super) fn voted(&self) -> Option<&str> {
+    pub(crate) fn voted(&self) -> Option<&str> {
         self.group.classic_vote()
     }
 

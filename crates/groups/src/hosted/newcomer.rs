@@ -15,9 +15,10 @@ use std::sync::Arc;
 use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::consumer::{ConsumerMember, HostedJoin, Joined, MemberState, Refused, Step};
-use crate::request::join_error;
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::consumer::{ConsumerMember, MemberState, Refused};
+use crate::step::{HostedJoin, Joined, Step};
+use crate::model::join_error;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 
 /// The leader that a member is told of in a group in which it is alone. It must not take itself for one.
 const NO_OTHER_MEMBER: &str = "coordinator";

@@ -12,7 +12,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
 use crate::consumer::{CommitCheck, ConsumerGroup};
 use crate::hosted::is_hosted;
-use crate::request::offset_commit_error;
+use crate::model::offset_commit_error;
 use crate::{GroupConfig, GroupRecord, GroupTimer};
 
 /// First version in which a group that does not exist is called that.

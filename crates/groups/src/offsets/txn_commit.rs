@@ -14,7 +14,7 @@ use super::commit::{CommitGroup, metadata_is_too_large};
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::consumer::{CommitCheck, ConsumerGroup};
 use crate::hosted::is_hosted;
-use crate::request::txn_offset_commit_error;
+use crate::model::txn_offset_commit_error;
 use crate::{GroupConfig, GroupRecord};
 
 /// First version (KIP-1319) in which a group that does not exist is called that, and a stale epoch, too.

@@ -12,13 +12,13 @@ use thalweg_wire::messages::{
 
 use super::{GroupShard, GroupTimer, Out, Then};
 use crate::classic::ClassicGroupState;
-use crate::consumer::{
-    ConsumerGroup, Downgrade, Heard, Joined, Refused, Reverted, Step, describe_unknown,
-    heartbeat_error, may_upgrade, not_a_consumer_group, upgraded,
+use crate::consumer::{ConsumerGroup, Refused, Reverted, describe_unknown};
+use crate::step::{
+    Downgrade, Heard, Joined, Step, heartbeat_error, may_upgrade, not_a_consumer_group, upgraded,
 };
 use crate::hosted::Entry;
 use crate::logged::GroupEntry;
-use crate::request::{join_error, sync_error};
+use crate::model::{join_error, sync_error};
 use crate::{GroupRecord, GroupResponse, RequestContext};
 
 /// What a step came to, and the classic group it may have left.
@@ -29,7 +29,7 @@ const LEAVING: [i32; 2] = [-1, -2];
 /// What a step has beside its group. No function: the group stays borrowed from the same shard.
 macro_rules! cx {
     ($shard:ident, $now:ident, $out:ident) => {
-        $crate::consumer::Cx {
+        $crate::step::Cx {
             config: &$shard.config,
             account: &$shard.account,
             image: &$shard.image,

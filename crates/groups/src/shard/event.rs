@@ -8,7 +8,7 @@ use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::Uuid;
 
 use super::{GroupShard, GroupTimer, Out};
-use crate::consumer::{
+use crate::step::{
     RETRY_MS, RegexJob, RegexesResolved, TargetComputed, TargetJob, UNKNOWN_TOPIC,
 };
 use crate::hosted::is_hosted;

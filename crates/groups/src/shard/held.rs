@@ -8,7 +8,8 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest, Sy
 
 use super::{GroupShard, Out};
 use crate::classic::ClassicGroupState;
-use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, Heard, MemberState};
+use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, MemberState};
+use crate::step::Heard;
 use crate::hosted::{is_hosted, is_server_mode};
 use crate::push::{HeldHeartbeat, HeldMember, HoldLimits};
 use crate::{GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};

@@ -13,7 +13,8 @@ use super::{GroupShard, Out, Then};
 use crate::classic::{
     ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, StoredAssignment,
 };
-use crate::consumer::{ConsumerGroup, LiveGroups, Refused, Step, upgraded};
+use crate::consumer::{ConsumerGroup, LiveGroups, Refused};
+use crate::step::{Step, upgraded};
 use crate::hosted::{
     Entry, describe, is_built_in, is_hostable, is_server_mode, leaves_out, protocol,
     stored_assignor,

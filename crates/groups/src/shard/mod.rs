@@ -33,17 +33,16 @@ use crate::classic::{
 };
 use thalweg_metadata::image::MetadataImage;
 
-use crate::consumer::{
-    ConsumerGroupState, HostedJoin, LiveGroups, RETRY_MS, TopicHashes, list as list_consumer_group,
-};
+use crate::consumer::{ConsumerGroupState, LiveGroups, list as list_consumer_group};
+use crate::step::{HostedJoin, RETRY_MS, TopicHashes};
 use crate::hosted::{is_hosted, list as list_hosted};
 use crate::logged::{Existence, GroupEntry, Logged};
-use crate::metrics::{GroupCounters, GroupCounts};
+use crate::model::{GroupCounters, GroupCounts};
 use crate::offsets::delete_all_offsets;
 use crate::push::HeldHeartbeats;
 use crate::rebalances::{RebalanceObserver, Rebalances};
-use crate::request::{deleted_group, join_error, sync_error};
-use crate::reserved::list as list_reserved;
+use crate::model::{deleted_group, join_error, sync_error};
+use crate::model::list_reserved;
 use crate::{GroupConfig, GroupRecord, GroupRequest, GroupResponse, RequestContext, Submission};
 
 use connections::Connections;

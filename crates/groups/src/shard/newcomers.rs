@@ -13,9 +13,9 @@ use thalweg_coordinator::{Now, Token, append_error};
 use thalweg_wire::ErrorCode;
 
 use super::{GroupShard, Out, Then};
-use crate::consumer::RETRY_MS;
+use crate::step::RETRY_MS;
 use crate::hosted::{Admission, Newcomer};
-use crate::request::join_error;
+use crate::model::join_error;
 use crate::{GroupRecord, GroupResponse, GroupTimer};
 
 /// So many newcomers of a group are answered in one step, with so many records. They are one batch.

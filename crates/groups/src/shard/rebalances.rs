@@ -14,7 +14,7 @@ use crate::classic::ClassicGroup;
 use crate::classic::ClassicGroupState;
 use crate::consumer::{ConsumerGroupRecord, ConsumerMember};
 use crate::hosted::{is_built_in, is_hosted, is_server_mode};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 
 /// What a record of a consumer group changes, as it was before.
 pub(super) enum Before {

@@ -3,9 +3,9 @@
 use thalweg_wire::ErrorCode;
 
 use super::GroupShard;
-use crate::consumer::{heartbeat_error, not_a_consumer_group};
+use crate::step::{heartbeat_error, not_a_consumer_group};
 use crate::logged::GroupEntry;
-use crate::reserved::ReservedType;
+use crate::model::ReservedType;
 use crate::{GroupRequest, GroupResponse, Submission};
 
 impl GroupShard {

@@ -6,13 +6,13 @@ use thalweg_coordinator::{Account, Now, Outcome};
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
-use super::group::ConsumerGroup;
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
+use crate::consumer::ConsumerGroup;
+use crate::model::ConsumerMember;
+use crate::model::ConsumerGroupRecord;
 use super::subscription::TopicHashes;
-use super::{Live, LiveGroups};
+use crate::consumer::{Live, LiveGroups};
 use crate::assignor::MemberAssignment;
-use crate::metrics::GroupCounters;
+use crate::model::GroupCounters;
 use crate::shard::GroupShard;
 use crate::{GroupConfig, GroupRecord};
 

@@ -15,14 +15,15 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Message as _, Reader, Uuid};
 
-use super::member::{ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, topic_set};
+use crate::model::{ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, topic_set};
 use super::migrate::assigned_bytes;
 use super::regexes::RegexUpdate;
 use super::step::Step;
-use super::{Downgrade, Refused};
+use super::migrate::Downgrade;
+use crate::consumer::Refused;
 use crate::hosted::is_server_mode;
-use crate::request::{join_error, left_member};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::model::{join_error, left_member};
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 use crate::{GroupTimer, RequestContext};
 
 /// First version in which a member must come back with the id it was given.

@@ -13,8 +13,8 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
 
-use crate::consumer::ConsumerGroupRecord;
-use crate::reserved::ReservedRecord;
+use super::consumer_record::ConsumerGroupRecord;
+use super::reserved::ReservedRecord;
 
 const LEGACY_OFFSET_COMMIT: i16 = 0;
 const OFFSET_COMMIT: i16 = 1;

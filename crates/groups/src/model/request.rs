@@ -30,7 +30,7 @@ use thalweg_wire::messages::{
 };
 
 use crate::GroupConfig;
-use crate::consumer::{heartbeat_error, precheck_heartbeat};
+use crate::step::{heartbeat_error, precheck_heartbeat};
 use crate::push::HeldHeartbeat;
 
 /// Who asks.

@@ -12,14 +12,14 @@ use thalweg_wire::messages::ConsumerProtocolAssignment;
 use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition;
 use thalweg_wire::{ErrorCode, Message as _, Reader, Uuid, Writer};
 
-use super::Refused;
+use crate::consumer::Refused;
 use super::classic_members::{protocol_version, subscription_of};
-use super::group::{ConsumerGroup, Epochs};
-use super::member::{
+use crate::consumer::{ConsumerGroup, Epochs};
+use crate::model::{
     ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, OwnedPartition, OwnedPartitions,
     topic_set,
 };
-use super::record::ConsumerGroupRecord;
+use crate::model::ConsumerGroupRecord;
 use super::step::{Cx, Step};
 use crate::assignor::MemberAssignment;
 use crate::classic::{ClassicGroup, JoinedMember};

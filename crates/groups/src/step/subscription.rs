@@ -5,12 +5,12 @@ use std::sync::Arc;
 
 use thalweg_metadata::image::{MetadataImage, TopicImage};
 
-use super::group::{ConsumerGroup, Subscribers};
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
+use crate::consumer::{ConsumerGroup, Subscribers};
+use crate::model::ConsumerMember;
+use crate::model::ConsumerGroupRecord;
 use super::step::Step;
 use crate::assignor::SubscriptionType;
-use crate::metadata_hash::{group_hash, topic_hash};
+use crate::formats::{group_hash, topic_hash};
 
 /// How long a group that nothing happens to goes without a look at the metadata, in milliseconds.
 /// Changes of its topics make it look at once.

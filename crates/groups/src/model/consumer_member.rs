@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
     ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue,
 };
 
-use crate::java_string::java_string_cmp;
+use crate::formats::java_string_cmp;
 
 /// Epoch of a member that leaves, and of one that has left but for its last record.
 pub(crate) const LEAVE_GROUP_MEMBER_EPOCH: i32 = -1;

@@ -5,10 +5,13 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{GroupMetadataValue, HeartbeatRequest};
 
-use super::{assignor_of, has_claims, is_built_in, offers, offers_without, voted};
+use crate::hosted::{assignor_of, is_built_in, offers, offers_without, voted};
+use crate::jobs::has_claims;
 use crate::assignor::Assignor;
-use crate::consumer::{ConsumerMember, Downgrade, Refused, Step};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use super::migrate::Downgrade;
+use super::step::Step;
+use crate::consumer::{ConsumerMember, Refused};
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
 use crate::{GroupRecord, GroupTimer};
 
 /// How a group's target assignment is computed.

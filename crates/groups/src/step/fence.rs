@@ -6,12 +6,13 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
-use super::member::{
+use crate::model::{
     ConsumerMember, LEAVE_GROUP_STATIC_MEMBER_EPOCH, MemberState, OwnedPartitions,
 };
-use super::record::ConsumerGroupRecord;
+use crate::model::ConsumerGroupRecord;
 use super::step::Step;
-use super::{Downgrade, Refused};
+use super::migrate::Downgrade;
+use crate::consumer::Refused;
 use crate::GroupTimer;
 
 /// When a member is fenced again whose removal could not be written, or a target assignment computed that

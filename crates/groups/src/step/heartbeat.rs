@@ -9,13 +9,13 @@ use thalweg_wire::messages::consumer_group_heartbeat_response::{
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::Refused;
-use super::member::{
+use crate::consumer::Refused;
+use crate::model::{
     ConsumerMember, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH, MemberMetadata,
     MemberState, OwnedPartitions, topic_set,
 };
-use super::reconcile::Reconciliation;
-use super::record::ConsumerGroupRecord;
+use crate::consumer::Reconciliation;
+use crate::model::ConsumerGroupRecord;
 use super::regexes::RegexUpdate;
 use super::step::Step;
 use super::subscription::Subscription;

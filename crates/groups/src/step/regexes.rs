@@ -8,12 +8,12 @@ use thalweg_coordinator::Job;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::ErrorCode;
 
-use super::group::{ResolvedRegex, Subscribers};
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
+use crate::consumer::{ResolvedRegex, Subscribers};
+use crate::model::ConsumerMember;
+use crate::model::ConsumerGroupRecord;
 use super::step::Step;
-use super::{JobId, Refused};
-use crate::topic_regex::TopicRegex;
+use crate::consumer::{JobId, Refused};
+use crate::formats::TopicRegex;
 
 /// How often a group's expressions are resolved at most, in milliseconds. Fixed in Kafka.
 const REFRESH_MIN_INTERVAL_MS: i64 = 10_000;

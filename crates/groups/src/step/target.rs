@@ -12,16 +12,17 @@ use thalweg_coordinator::Job;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
-use super::JobId;
-use super::group::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
+use crate::consumer::JobId;
+use crate::consumer::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
+use crate::model::ConsumerMember;
+use crate::model::ConsumerGroupRecord;
 use super::step::Step;
 use super::subscription::Subscription;
 use crate::assignor::{
     Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
 };
-use crate::hosted::{Chosen, Claimant, remembered};
+use super::server::Chosen;
+use crate::jobs::{Claimant, remembered};
 
 /// What a member subscribes to, and what that comes to in topics.
 type SubscriptionKey = (*const Arc<str>, usize, Option<Arc<str>>);
