@@ -5,11 +5,15 @@
 //! is told of metadata and settings by [`GroupEvent`]s, and has what takes long computed elsewhere as a
 //! [`GroupJob`].
 //!
-//! One module for each type of group, with its records beside it: `classic`, [`consumer`]; `hosted`
-//! for groups of classic members that the coordinator assigns, which have the records of the latter. A
-//! group's offsets are in `offsets`, whatever its type. [`assignor`] has the server-side assignors,
-//! [`topic_hash`] and [`group_hash`] say when one has to be asked again, and [`TopicRegex`] is what a
-//! member may subscribe with instead of names.
+//! The rooms, each of which knows those before it:
+//! - `formats`: bytes, hashes and votes that must be Kafka's ([`topic_hash`], [`group_hash`], [`TopicRegex`]);
+//! - [`assignor`]: the server-side assignors;
+//! - `push`: heartbeats that are held; `jobs`: computations outside the lock;
+//! - `model`: settings, requests, records, members, and the outcome of a handler;
+//! - [`consumer`], `logged`, `rebalances`, `classic`, `offsets`: the state of groups;
+//! - `step`: the handlers of consumer groups;
+//! - `hosted`: groups of classic members that the coordinator assigns;
+//! - `shard`: routes requests, timers and records to the kind of the group.
 //!
 //! Pure: no I/O, no clock, no randomness. It does not know users: which partition a group lives in is
 //! [`partition_for`]; that a client may use a group, and the topics whose offsets it asks for, is
@@ -29,19 +33,21 @@ mod rebalances;
 mod shard;
 mod step;
 
-pub use classic::{ClassicGroup, ClassicGroupState, StaticRejoin, StoredAssignment};
+pub use classic::{ClassicGroup, ClassicGroupState};
 pub use formats::{
     CONSUMER_PROTOCOL_TYPE, InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex, group_hash,
     java_string_hash, partition_for, subscribed_topics, topic_hash,
 };
+pub use jobs::{GroupJob, GroupJobDone};
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
 pub use model::{
     Assignors, BatchLimit, ClassicRebalanceMode, ConnectionId, ConsumerGroupConfig,
     ConsumerMigrationPolicy, DurationHistogram, GroupConfig, GroupCounters, GroupCounts,
-    GroupRecord, GroupRequest, GroupResponse, Member, Protocol, RecordError, RequestContext,
-    ReservedRecord, ReservedType, Submission, offset_commit_error, offset_fetch_error,
+    GroupEvent, GroupRecord, GroupRequest, GroupResponse, GroupTimer, Member, Protocol,
+    RebalanceCounters, RecordError, RequestContext, ReservedRecord, ReservedType, StaticRejoin,
+    StoredAssignment, Submission, Then, TriggerKind, offset_commit_error, offset_fetch_error,
     txn_offset_commit_error,
 };
 pub use push::{Due, HeldHeartbeat, HoldLimits};
-pub use rebalances::{RebalanceCounters, RebalanceObserver, TriggerKind, WaitStep, unowned_ms};
-pub use shard::{GroupEvent, GroupJob, GroupJobDone, GroupShard, GroupTimer, Then};
+pub use rebalances::{RebalanceObserver, WaitStep, unowned_ms};
+pub use shard::GroupShard;

@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
-use crate::model::{ConsumerMember, Offer};
 use crate::assignor::{MemberAssignment, SubscriptionType};
-use crate::hosted::vote_of;
+use crate::formats::{Offer, vote_of};
+use crate::jobs::ResolvedRegex;
+use crate::model::ConsumerMember;
 
 /// A group's epoch before its first record.
 pub(crate) const INITIAL_EPOCH: i32 = 1;
@@ -43,17 +44,6 @@ impl Default for Epochs {
             has_partition_metadata: false,
         }
     }
-}
-
-/// Topics that a regular expression stood for when it was last looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolvedRegex {
-    /// The topics, sorted.
-    pub topics: Arc<[Arc<str>]>,
-    /// Offset of the metadata image that was looked at.
-    pub version: i64,
-    /// When, in milliseconds since the epoch.
-    pub timestamp_ms: i64,
 }
 
 /// How many subscribe to a topic.

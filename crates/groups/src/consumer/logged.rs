@@ -10,10 +10,10 @@ use std::sync::Arc;
 use thalweg_coordinator::{Account, UndoLog};
 use thalweg_wire::messages::ConsumerGroupTargetAssignmentMemberValue;
 
-use super::group::{ConsumerGroup, ConsumerGroupState, Epochs, NO_ASSIGNMENT_EPOCH, ResolvedRegex};
-use crate::model::{ConsumerMember, MemberMetadata};
-use crate::model::ConsumerGroupRecord;
+use super::group::{ConsumerGroup, ConsumerGroupState, Epochs, NO_ASSIGNMENT_EPOCH};
 use crate::assignor::MemberAssignment;
+use crate::jobs::ResolvedRegex;
+use crate::model::{ConsumerGroupRecord, ConsumerMember, MemberMetadata};
 
 /// A group, and a member or regular expression of it.
 type PartKey = (Arc<str>, Arc<str>);

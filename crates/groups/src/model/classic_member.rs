@@ -10,7 +10,7 @@ use thalweg_wire::messages::describe_groups_response::DescribedGroupMember;
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
-use crate::RequestContext;
+use super::request::RequestContext;
 
 /// A protocol a member can work with, and what it has to say to the leader if it is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]

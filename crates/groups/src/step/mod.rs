@@ -1,24 +1,25 @@
-//! Handlers of consumer groups: each reads the group as it is and decides on records.
+//! Handlers of consumer groups: one for each thing that happens to a member.
+//!
+//! Invariants:
+//! - A handler reads the group as it is. Its decision is records, which the caller hands on if the request
+//!   is not refused.
+//! - Every method of [`Step`] is in this room. The handlers of groups that the coordinator assigns are
+//!   functions over a [`Step`] (`hosted`).
+//!
+//! Members of the classic protocol may be in such a group beside others (`classic_members`), and a group
+//! changes its type with its members (`migrate`). Both are Kafka's rules.
 
 mod classic_members;
+mod context;
 mod fence;
 mod heartbeat;
 mod migrate;
 mod regexes;
 mod server;
-#[allow(clippy::module_inception)]
-mod step;
 mod subscription;
 mod target;
 
-pub use classic_members::HostedJoin;
-pub(crate) use classic_members::{Joined, classic_metadata, subscription_of};
-pub(crate) use fence::{RETRY_MS, not_a_consumer_group};
-pub(crate) use heartbeat::{Heard, heartbeat_error, precheck_heartbeat};
-pub(crate) use migrate::{
-    Downgrade, UNKNOWN_TOPIC, assigned_bytes, may_upgrade, read_assignment, upgraded,
-};
-pub use regexes::{RegexJob, RegexesResolved};
-pub(crate) use step::{Cx, Step};
-pub(crate) use subscription::TopicHashes;
-pub use target::{TargetComputed, TargetJob};
+pub(crate) use classic_members::{Joined, classic_metadata};
+pub(crate) use context::{Cx, Step};
+pub(crate) use heartbeat::Heard;
+pub(crate) use migrate::{Downgrade, UNKNOWN_TOPIC, assigned_bytes, may_upgrade, upgraded};
