@@ -17,7 +17,8 @@
 //!
 //! Pure: no I/O, no clock, no randomness. It does not know users: which partition a group lives in is
 //! [`partition_for`]; that a client may use a group, and the topics whose offsets it asks for, is
-//! settled before a request comes here.
+//! settled before a request comes here. So are requests that are wrong by themselves
+//! ([`Submission::precheck`]): the owner of the shards refuses them with its newest settings.
 
 pub mod assignor;
 mod classic;

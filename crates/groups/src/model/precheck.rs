@@ -1,6 +1,9 @@
 //! Requests that are wrong by themselves, whatever broker coordinates the group.
 //!
 //! Invariant: a check reads the request and the settings, and no group.
+//!
+//! As in Kafka the check belongs to the service in front of the shards, which has the newest settings. A
+//! shard does not repeat it: its settings may be older, and one request has one verdict.
 
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::ConsumerGroupHeartbeatRequest;
@@ -14,8 +17,8 @@ use super::request::{GroupRequest, GroupResponse, Submission, join_error};
 const FIRST_VERSION_WITH_MEMBER_ID: i16 = 1;
 
 impl Submission {
-    /// The answer to requests that are wrong by themselves; `None` for others. To be asked before the
-    /// coordinator is looked up.
+    /// The answer to requests that are wrong by themselves; `None` for others. The owner of the shards asks
+    /// once for each request, with its newest settings, before it looks up the coordinator. Shards do not ask.
     pub fn precheck(&self, config: &GroupConfig) -> Option<GroupResponse> {
         if let GroupRequest::ConsumerGroupHeartbeat(request) = &self.request {
             let refused = precheck_heartbeat(request, self.context.api_version, config).err()?;

@@ -221,9 +221,6 @@ impl Shard for GroupShard {
     ) -> Reply<GroupResponse> {
         GroupOutcome::lend(out, |out| {
             self.rebalances.begin_step();
-            if let Some(response) = submission.precheck(&self.config) {
-                return Reply::Now(response);
-            }
             let reply = self.answer(token, &submission, now, out);
             self.look_after_newcomers(out);
             reply
