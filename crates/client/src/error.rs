@@ -9,6 +9,7 @@ use thalweg_connection::{
 };
 use thalweg_wire::{ApiKey, DecodeError, EncodeError, ErrorCode};
 
+pub use crate::core::code_name::code_name;
 use crate::core::fetch::PartitionError;
 use crate::core::group::GroupError;
 use crate::core::partition::TopicPartition;
@@ -365,11 +366,6 @@ fn of(partition: &Option<Box<TopicPartition>>) -> String {
 
 fn suffix(message: &Option<String>) -> String {
     message.as_ref().map_or_else(String::new, |message| format!(": {message}"))
-}
-
-/// Kafka's name of a code, or its number.
-pub fn code_name(code: ErrorCode) -> String {
-    code.name().map_or_else(|| format!("error code {}", code.0), str::to_owned)
 }
 
 #[cfg(test)]

@@ -9,9 +9,10 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::time::{Instant, timeout_at};
 
 use crate::cluster::Cluster;
+use crate::core::code_name::code_name;
 use crate::core::fetch::{IsolationLevel, PartitionError, PartitionErrorKind};
 use crate::core::partition::TopicPartition;
-use crate::error::{Error, code_name};
+use crate::error::Error;
 use crate::options;
 
 /// Timestamp that asks for the end of a log.

@@ -9,8 +9,8 @@
 //! - Acknowledged bytes are never rewritten, other than by truncation on a leader's word, and by
 //!   compaction, which leaves every key its last record ([`cleaner`]).
 //! - A read answers whole batches.
-//! - Nobody who may not wait for the disk waits for somebody who does: an append finds the log free,
-//!   or is queued.
+//! - A thread that must not wait for the disk waits for no thread that does. An append finds the log
+//!   free, or is queued.
 //! - An append is for one leader epoch, and refused if the log's role is another one when its offsets
 //!   are assigned.
 //! - An I/O error takes its log directory offline; a failed fsync is never repeated. An open that the
@@ -18,80 +18,55 @@
 //!   changed by what needed it.
 //! - An idle partition holds no descriptor and a few hundred bytes.
 //!
+//! Folders, each of which uses only those before it (`tests/folders.rs`):
+//! - `fs`: files, their names and the pool of open ones; not what they hold.
+//! - `format`: bytes on disk; no locks, and no decision when they are written.
+//! - `stalls`: disks that hang, seen by the time of their writes.
+//! - `partition`: one log, its segments, producers and role; the log directory as it uses it.
+//! - `cleaner`: compaction of the logs it is given.
+//! - `store`: all logs of a node; start, stop, housekeeping, moves between directories.
+//! - `testing`: what tests of this crate and of others need.
+//!
 //! Not here: validation of batches (`thalweg-records`), replication, tiered storage.
 //! No tokio: calls either answer at once or wait on the calling thread, and say which.
 
-mod append;
-mod change;
-mod checkpoint;
 mod cleaner;
-mod config;
-mod control;
-mod create;
-mod cut;
-mod dir;
-mod disk;
-mod epochs;
-mod error;
-mod file_pool;
-pub mod files;
-mod find;
-mod flush;
-mod future;
-mod hints;
-mod housekeeping;
-mod index;
-mod load;
-mod log;
-mod lookup;
-mod manager;
-mod meta_properties;
+mod format;
+mod fs;
 mod metrics;
-mod names;
-mod pending;
-mod producer_snapshot;
-mod producers;
-mod queue;
-mod read;
-mod removal;
-mod role;
-mod scan;
-mod segment;
-mod stage;
+mod partition;
 mod stalls;
-mod submit;
-mod survey;
-mod timestamps;
-mod txn_index;
-mod verify;
-mod walk;
+mod store;
 
 #[doc(hidden)]
 pub mod testing;
 
-pub use append::{AppendContext, AppendInfo};
-pub use checkpoint::format_partition_metadata;
 pub use cleaner::{CleanedLog, CleanerConfig, CleanerMetrics, Clock, DirCleanerMetrics};
-pub use config::LogConfig;
-pub use create::CreateRequest;
-pub use dir::{DirFailureListener, Executor, LogDir, retry_exhausted};
-pub use disk::{Change, DirEntry, Disk, DiskOp, FaultHook, Injected, Mode, OpenFile, Record};
-pub use error::{AppendError, CreateError, OpenError, ReadError, StorageError};
-pub use future::{CopyStep, MoveError, can_be_future};
-pub use housekeeping::DirLogs;
-pub use load::LoadStats;
-pub use log::{ActiveProducer, DecidedListener, Log, LogOffsets, OpenTransaction};
-pub use manager::{DirReport, LogManager, ManagerConfig, OpenReport, TopicConfigs};
-pub use meta_properties::MetaProperties;
+pub use format::checkpoint::format_partition_metadata;
+pub use format::files;
+pub use format::meta_properties::MetaProperties;
+pub use format::txn_index::AbortedTxn;
+pub use fs::disk::{Change, DirEntry, Disk, DiskOp, FaultHook, Injected, Mode, OpenFile, Record};
+pub use fs::names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA, is_partition_dir};
+pub use fs::wait::Wait;
 pub use metrics::{Counter, Metrics};
-pub use names::{CLUSTER_METADATA_TOPIC, PARTITION_METADATA, is_partition_dir};
-pub use producers::{AppendOrigin, TransactionCheck, VerificationGuard};
-pub use read::{Isolation, ReadRequest, ReadResult};
-pub use role::Role;
+pub use partition::config::LogConfig;
+pub use partition::dir::{DirFailureListener, Executor, LogDir, retry_exhausted};
+pub use partition::error::{AppendError, ReadError, StorageError};
+pub use partition::log::{ActiveProducer, Log, LogOffsets, OpenTransaction};
+pub use partition::producers::{AppendOrigin, TransactionCheck, VerificationGuard};
+pub use partition::published::DecidedListener;
+pub use partition::read::{Isolation, ReadRequest, ReadResult};
+pub use partition::request::{AppendContext, AppendInfo, AppendWaiter, Submitted};
+pub use partition::role::Role;
+pub use partition::timestamps::{RecordScan, TimestampOffset};
+pub use partition::verify::BeginVerification;
 pub use stalls::Stalls;
-pub use submit::{AppendWaiter, Submitted};
-pub use survey::{DirSurvey, LockHolder, SurveyedPartition};
-pub use timestamps::{RecordScan, TimestampOffset};
-pub use txn_index::AbortedTxn;
-pub use verify::BeginVerification;
-pub use walk::Wait;
+pub use store::config::{DirReport, ManagerConfig, OpenReport, TopicConfigs};
+pub use store::create::CreateRequest;
+pub use store::error::{CreateError, OpenError};
+pub use store::future::{CopyStep, MoveError, can_be_future};
+pub use store::housekeeping::DirLogs;
+pub use store::load::LoadStats;
+pub use store::manager::LogManager;
+pub use store::survey::{DirSurvey, LockHolder, SurveyedPartition};

@@ -8,6 +8,7 @@ mod concurrency;
 mod crash;
 mod cut;
 mod faults;
+mod folders;
 mod hanging;
 mod kafka;
 mod links;

@@ -210,15 +210,20 @@ impl Replica {
         self.leadership.as_ref().is_some_and(|leadership| leadership.is_under_min_isr(settings))
     }
 
+    /// Whether the metadata says nothing new of the partition.
+    pub fn is_stale(&self, partition: &Partition) -> bool {
+        let is_known = partition.partition_epoch == self.partition_epoch
+            && partition.leader_epoch == self.leader_epoch
+            && self.is_leader();
+        partition.partition_epoch < self.partition_epoch || is_known
+    }
+
     /// The metadata says this of the partition. `log` in `now` is the log as it is found.
     pub fn apply(&mut self, partition: &Partition, now: &Context<'_>) -> Applied {
         // An answer of the controller may have said the same before. Kafka takes the same epoch once more, and with
         // it back what it has asked for since: who is joining then does not hold the high watermark any more, and
         // may be elected without what was committed.
-        let is_known = partition.partition_epoch == self.partition_epoch
-            && partition.leader_epoch == self.leader_epoch
-            && self.is_leader();
-        if partition.partition_epoch < self.partition_epoch || is_known {
+        if self.is_stale(partition) {
             return Applied::Stale;
         }
         let is_new_epoch = partition.leader_epoch > self.leader_epoch;

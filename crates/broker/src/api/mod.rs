@@ -23,6 +23,7 @@ pub(crate) mod front;
 mod groups;
 pub(crate) mod heartbeat;
 mod init_producer_id;
+mod leader_hints;
 mod list_offsets;
 mod metadata;
 mod offset_for_leader_epoch;

@@ -23,6 +23,7 @@ use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 mod transactional;
 
 use crate::api::context::{Context, Scratch};
+use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
 use crate::node::workspace;
@@ -51,8 +52,6 @@ struct Work {
     wakes: Wakes,
     /// What acks=all has to wait for.
     uncommitted: Vec<Uncommitted>,
-    /// What is for partitions that this broker may lead soon: the places of topic and part.
-    early: Vec<(usize, usize)>,
     /// What the coordinator of a transaction has let through: the place of each part, in order.
     guards: Vec<(usize, VerificationGuard)>,
     /// Nothing has to be shown of the request's transaction.
@@ -78,7 +77,6 @@ impl Work {
         self.topics.clear();
         self.parts.clear();
         self.uncommitted.clear();
-        self.early.clear();
         self.guards.clear();
         self.is_verification_waived = false;
         self.wakes.wake();
@@ -224,33 +222,7 @@ async fn handle_with(
         }
         let now = context.services.node.clock().wall_ms();
         let terms = AppendTerms { results: &scratch.append_results, acks, now, timeout };
-        for topic_at in 0..work.topics.len() {
-            let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
-            for at in work.topics[topic_at].parts.clone() {
-                if work.parts[at].result.error.is_err() {
-                    continue;
-                }
-                let index = work.parts[at].index;
-                let partition = match topic.hosted(index) {
-                    Ok(partition) => partition,
-                    Err(code) => {
-                        work.parts[at].result =
-                            PartResult::not_hosted(context, &topic, index, code);
-                        continue;
-                    }
-                };
-                // What comes behind it waits with it: it may be for the same partition.
-                let is_early = partition.may_be_elected() && has_room_to_wait(context);
-                if is_early || !work.early.is_empty() {
-                    work.early.push((topic_at, at));
-                    continue;
-                }
-                work.append_part(context, &topic, partition, at, body, &terms).await;
-            }
-        }
-        if !work.early.is_empty() {
-            Box::pin(append_early(context, work, body, &terms)).await;
-        }
+        append_all(context, work, body, &terms).await;
         work.wakes.wake();
     }
     if !work.uncommitted.is_empty() {
@@ -284,6 +256,13 @@ struct AppendTerms<'a> {
 }
 
 impl Work {
+    /// Places of the parts from one on that nothing was found against: topic and part.
+    fn parts_from(&self, topic_at: usize, from: usize) -> Vec<(usize, usize)> {
+        let topics = self.topics.iter().enumerate().skip(topic_at);
+        let places = topics.flat_map(|(at, topic)| topic.parts.clone().map(move |part| (at, part)));
+        places.filter(|(_, part)| *part >= from && self.parts[*part].result.error.is_ok()).collect()
+    }
+
     /// What is shown of the transaction of a part.
     fn transaction_check(&self, at: usize) -> TransactionCheck {
         if self.is_verification_waived {
@@ -339,6 +318,38 @@ fn has_room_to_wait(context: &Context) -> bool {
     budget.used() < budget.limit() / 2
 }
 
+/// Appends all parts of a request in their order, where nothing was found against them. At the first part that comes too
+/// early, all that are left wait for their leaders: they may be for the same partition.
+async fn append_all(context: &Context, work: &mut Work, body: &mut [u8], terms: &AppendTerms<'_>) {
+    let mut has_waited = false;
+    for topic_at in 0..work.topics.len() {
+        let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
+        for at in work.topics[topic_at].parts.clone() {
+            if work.parts[at].result.error.is_err() {
+                continue;
+            }
+            let index = work.parts[at].index;
+            let hosted = topic.hosted(index);
+            if !has_waited
+                && hosted.is_ok_and(|partition| partition.may_be_elected())
+                && has_room_to_wait(context)
+            {
+                has_waited = true;
+                let left = work.parts_from(topic_at, at);
+                Box::pin(wait_for_leadership(context, work, &left)).await;
+            }
+            match hosted {
+                Ok(partition) => {
+                    work.append_part(context, &topic, partition, at, body, terms).await;
+                }
+                Err(code) => {
+                    work.parts[at].result = PartResult::not_hosted(context, &topic, index, code);
+                }
+            }
+        }
+    }
+}
+
 /// Waits until this broker leads the partitions that the request came too early for, but not for long.
 async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize, usize)]) {
     // Readers of what the request has appended already need not wait.
@@ -359,27 +370,6 @@ async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize
         }
         if tokio::time::timeout_at(deadline, published).await.is_err() {
             break;
-        }
-    }
-}
-
-/// Appends what came too early when that may be over.
-async fn append_early(
-    context: &Context,
-    work: &mut Work,
-    body: &mut [u8],
-    terms: &AppendTerms<'_>,
-) {
-    let early = std::mem::take(&mut work.early);
-    wait_for_leadership(context, work, &early).await;
-    for (topic_at, at) in early {
-        let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
-        let index = work.parts[at].index;
-        match topic.hosted(index) {
-            Ok(partition) => work.append_part(context, &topic, partition, at, body, terms).await,
-            Err(code) => {
-                work.parts[at].result = PartResult::not_hosted(context, &topic, index, code);
-            }
         }
     }
 }
@@ -703,20 +693,17 @@ fn respond(
             partition_responses: &parts[topic.parts.clone()],
         })
         .collect();
-    let image = (!leaders.is_empty()).then(|| {
+    if !leaders.is_empty() {
         context.services.node.metrics().leader_hints.add(1);
-        context.services.node.image()
-    });
-    let endpoints: Vec<NodeEndpointRef<'_>> = leaders
-        .iter()
-        .filter_map(|id| {
-            let node = image.as_ref()?.endpoint(*id, &context.listener.name)?;
-            Some(NodeEndpointRef {
-                node_id: *id,
-                host: node.host,
-                port: i32::from(node.port),
-                rack: node.rack,
-            })
+    }
+    let hints = LeaderHints::new(context, !leaders.is_empty());
+    let endpoints: Vec<NodeEndpointRef<'_>> = hints
+        .addresses(context, &leaders)
+        .map(|node| NodeEndpointRef {
+            node_id: node.id,
+            host: node.host,
+            port: i32::from(node.port),
+            rack: node.rack,
         })
         .collect();
     let response =

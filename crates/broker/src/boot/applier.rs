@@ -18,6 +18,7 @@ use crate::coordination::{Coordination, group_settings};
 use crate::net::sockets::Sockets;
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
+use crate::node::logged_once::LoggedOnce;
 use crate::node::metadata_listener::{MetadataListener, Opening};
 use crate::node::settings::Settings;
 use crate::replicas::Replicas;
@@ -109,9 +110,9 @@ pub(super) struct JoinedApplier {
     /// Held while an image takes effect.
     is_serving: Mutex<bool>,
     /// What was last said of replicas that cannot be coordinated here.
-    said: Mutex<String>,
+    logged_unmet: Mutex<LoggedOnce>,
     /// The features in use that are not served, as they were last logged.
-    unserved: Mutex<String>,
+    logged_unserved: Mutex<LoggedOnce>,
 }
 
 impl JoinedApplier {
@@ -125,8 +126,8 @@ impl JoinedApplier {
             life,
             dirs,
             is_serving: Mutex::default(),
-            said: Mutex::default(),
-            unserved: Mutex::default(),
+            logged_unmet: Mutex::default(),
+            logged_unserved: Mutex::default(),
         })
     }
 
@@ -147,7 +148,7 @@ impl JoinedApplier {
     fn log_unserved(&self, image: &MetadataImage) {
         let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
         let unserved = membership::unserved(levels);
-        if std::mem::replace(&mut *self.unserved.lock(), unserved.clone()) == unserved {
+        if !self.logged_unserved.lock().is_news(&unserved) {
             return;
         }
         if unserved.is_empty() {
@@ -175,7 +176,7 @@ impl JoinedApplier {
                 // Nothing is wrong with following these partitions. Whoever needs a coordinator of one that is led here
                 // does not get one until it has moved, and this broker does not start again.
                 let reason = unmet.to_string();
-                if std::mem::replace(&mut *self.said.lock(), reason.clone()) != reason {
+                if self.logged_unmet.lock().is_news(&reason) {
                     tracing::error!(reason, "this broker got replicas that it cannot coordinate");
                 }
                 continue;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -21,7 +21,7 @@ use crate::coordination::transactions::LATE_CHECK_MS;
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
 use crate::replicas::topics::TopicTable;
-use crate::replicas::{Replicas, moves, openings, replication};
+use crate::replicas::{Replicas, moves, open, replication, roles};
 
 /// Rolls and flushes of one log directory that run at a time.
 const JOBS_PER_DIR: usize = 4;
@@ -113,8 +113,8 @@ impl Executor for BlockingExecutor {
 /// Learns of log directories that fail, from before they are opened.
 pub(crate) struct DirFailures {
     node: Arc<Node>,
-    /// The topics that the broker serves.
-    topics: Arc<ArcSwap<TopicTable>>,
+    /// The topics that the broker serves. Their logs hold this, so that it does not hold them.
+    topics: Weak<ArcSwap<TopicTable>>,
     news: Arc<DirectoryNews>,
     metadata_dir: PathBuf,
     dirs: Vec<PathBuf>,
@@ -125,11 +125,12 @@ pub(crate) struct DirFailures {
 impl DirFailures {
     pub(crate) fn new(
         node: Arc<Node>,
-        topics: Arc<ArcSwap<TopicTable>>,
+        topics: &Arc<ArcSwap<TopicTable>>,
         news: Arc<DirectoryNews>,
         metadata_dir: PathBuf,
         dirs: Vec<PathBuf>,
     ) -> DirFailures {
+        let topics = Arc::downgrade(topics);
         DirFailures { node, topics, news, metadata_dir, dirs, failed: Mutex::default() }
     }
 }
@@ -155,7 +156,8 @@ impl DirFailureListener for DirFailures {
         }
         // On the thread that met the error, which may hold locks of a log or the controller: only
         // what takes none of these is done here, the rest in `report_directories`.
-        for topic in self.topics.load().iter() {
+        let topics = self.topics.upgrade().map(|topics| topics.load_full());
+        for topic in topics.iter().flat_map(|table| table.iter()) {
             for partition in topic.partitions() {
                 if partition.log.dir().id() == dir.id() {
                     partition.go_offline();
@@ -311,7 +313,8 @@ pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
         every_after(lag(services), services, Arc::default(), lag, check_lag),
         every_after(LATE_CHECK_MS, services, Arc::default(), |_| LATE_CHECK_MS, report_late),
         node.spawn_until_stopped(open_again(Arc::clone(replicas))),
-        node.spawn_until_stopped(openings::run(Arc::clone(replicas))),
+        node.spawn_until_stopped(open::run(Arc::clone(replicas))),
+        node.spawn_until_stopped(roles::run(Arc::clone(replicas))),
         node.spawn_until_stopped(coordination.groups().log_rebalances()),
         node.spawn_until_stopped(keep_producer_ids(Arc::clone(control))),
         node.spawn_until_stopped(write_markers(Arc::clone(coordination))),

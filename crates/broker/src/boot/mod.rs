@@ -2,9 +2,14 @@
 
 pub(crate) mod applier;
 mod descriptors;
+mod embedded;
 pub(crate) mod housekeeping;
 pub mod inspect;
-mod join;
+mod joined;
+mod listen;
 mod metadata_place;
+mod open;
+mod rooms;
+mod side;
 mod spare_worker;
 pub(crate) mod start;

@@ -5,10 +5,8 @@ use std::sync::Arc;
 
 use thalweg_log::LogDir;
 use thalweg_metadata::controller::ControllerRequest;
-use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::broker_registration_request::{Feature, Listener};
-use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::{
     BrokerHeartbeatRequest, BrokerRegistrationRequest, ControllerRegistrationRequest,
     controller_registration_request,
@@ -180,20 +178,4 @@ pub(crate) async fn report_directories(control: &Arc<Control>) {
             tracing::error!(%error, "the state of the log directories is not reported");
         }
     }
-}
-
-/// What the broker's going means: nobody leads its partitions until it is back.
-pub(crate) fn leave(image: &MetadataImage, node_id: i32) -> Vec<MetadataRecord> {
-    let Some(broker) = image.cluster.broker(node_id).filter(|broker| !broker.fenced) else {
-        return Vec::new();
-    };
-    // Fenced only: taking leadership away and giving it back would cost every client a new leader
-    // epoch at each restart of the only broker there is.
-    let record = thalweg_wire::messages::BrokerRegistrationChangeRecord {
-        broker_id: node_id,
-        broker_epoch: broker.epoch,
-        fenced: 1,
-        ..Default::default()
-    };
-    vec![record.into()]
 }

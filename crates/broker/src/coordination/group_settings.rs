@@ -101,37 +101,21 @@ fn of_group(
     id: &str,
     own: &Properties,
 ) -> ConsumerGroupConfig {
-    let value = |name: &str, default: i32| match group::own_within_bounds(config, own, name) {
-        Ok(value) => value.unwrap_or(default),
-        Err(error) => {
-            // A value that an older release accepted, or another one's record.
-            tracing::error!(group = id, %error, "the group runs with the broker's default");
-            default
-        }
-    };
-    // Checked when it was set.
-    let mode = own.get("thalweg.group.classic.rebalance.mode");
+    let (own, errors) = group::OwnConsumerConfig::new(config, own);
+    for error in errors {
+        // A value that an older release accepted, or another one's record.
+        tracing::error!(group = id, %error, "the group runs with the broker's default");
+    }
+    let mode = own.classic_rebalance_mode.as_deref().and_then(ClassicRebalanceMode::named);
     ConsumerGroupConfig {
-        classic_rebalance_mode: mode
-            .and_then(|name| ClassicRebalanceMode::named(name))
-            .unwrap_or(default.classic_rebalance_mode),
-        heartbeat_push: own
-            .get("thalweg.group.heartbeat.push")
-            .and_then(|value| value.to_ascii_lowercase().parse().ok())
-            .unwrap_or(default.heartbeat_push),
-        disconnect_grace_ms: value(
-            "thalweg.group.disconnect.grace.ms",
-            default.disconnect_grace_ms,
-        ),
-        session_timeout_ms: value("consumer.session.timeout.ms", default.session_timeout_ms),
-        heartbeat_interval_ms: value(
-            "consumer.heartbeat.interval.ms",
-            default.heartbeat_interval_ms,
-        ),
-        assignment_interval_ms: value(
-            "consumer.assignment.interval.ms",
-            default.assignment_interval_ms,
-        ),
+        classic_rebalance_mode: mode.unwrap_or(default.classic_rebalance_mode),
+        heartbeat_push: own.heartbeat_push.unwrap_or(default.heartbeat_push),
+        disconnect_grace_ms: own.disconnect_grace_ms.unwrap_or(default.disconnect_grace_ms),
+        session_timeout_ms: own.session_timeout_ms.unwrap_or(default.session_timeout_ms),
+        heartbeat_interval_ms: own.heartbeat_interval_ms.unwrap_or(default.heartbeat_interval_ms),
+        assignment_interval_ms: own
+            .assignment_interval_ms
+            .unwrap_or(default.assignment_interval_ms),
     }
 }
 

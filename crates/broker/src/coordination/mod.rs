@@ -18,7 +18,7 @@ use crate::net::budget::Budget;
 use crate::node::Node;
 use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
-use crate::replicas::images::LeadershipListener;
+use crate::replicas::leadership::LeadershipListener;
 use crate::replicas::partition::Partition;
 use groups::Groups;
 use transaction_coordinator::TransactionCoordinator;
@@ -96,7 +96,7 @@ impl Coordination {
 
     /// Logs transactions that are open for longer than any may be.
     pub(crate) fn report_late_transactions(&self) {
-        self.transactions.late.report(self);
+        self.transactions.late.report(&self.node, &self.replicas);
     }
 
     /// Answers everything that waits, because the broker stops.

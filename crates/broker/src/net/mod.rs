@@ -7,6 +7,7 @@ pub(crate) mod connection;
 pub(crate) mod frame;
 pub(crate) mod hosts;
 pub(crate) mod idle;
+pub(crate) mod kept;
 pub(crate) mod limits;
 pub(crate) mod listener;
 pub(crate) mod outgoing;

@@ -35,8 +35,6 @@ impl InternalTopic {
     /// The topic as its coordinator makes it. The number of partitions decides where everything lies,
     /// and cannot be changed later.
     pub(crate) fn creatable(self, settings: &Settings) -> CreatableTopic {
-        let value = |name: &str| settings.value(name).map(|value| value.to_text());
-        let number = |name: &str| value(name).and_then(|text| text.parse::<i32>().ok());
         let config = |name: &str, value: String| CreatableTopicConfig {
             name: name.to_owned(),
             value: Some(value),
@@ -51,45 +49,40 @@ impl InternalTopic {
             config("cleanup.policy", policy.into()),
             config("compression.type", compression.into()),
         ];
-        // Where the settings of the broker say each of these.
-        let (partitions, replicas, min_isr, segment) = match self {
+        let (num_partitions, replication_factor, min_isr, segment_bytes) = match self {
             InternalTopic::Offsets => (
-                Some(settings.offsets_topic_partitions()),
-                Some(settings.offsets_topic_replication_factor()),
+                settings.offsets_topic_partitions(),
+                settings.offsets_topic_replication_factor(),
                 None,
-                Some(settings.offsets_topic_segment_bytes().to_string()),
+                settings.offsets_topic_segment_bytes(),
             ),
             InternalTopic::Transactions => {
                 configs.push(config("unclean.leader.election.enable", "false".into()));
                 (
-                    number("transaction.state.log.num.partitions"),
-                    number("transaction.state.log.replication.factor").and_then(to_i16),
-                    value("transaction.state.log.min.isr"),
-                    value("transaction.state.log.segment.bytes"),
+                    settings.transactions_topic_partitions(),
+                    settings.transactions_topic_replication_factor(),
+                    Some(settings.transactions_topic_min_isr()),
+                    settings.transactions_topic_segment_bytes(),
                 )
             }
             InternalTopic::ShareState => {
                 configs.push(config("retention.ms", "-1".into()));
                 (
-                    number("share.coordinator.state.topic.num.partitions"),
-                    number("share.coordinator.state.topic.replication.factor").and_then(to_i16),
-                    value("share.coordinator.state.topic.min.isr"),
-                    value("share.coordinator.state.topic.segment.bytes"),
+                    settings.share_state_topic_partitions(),
+                    settings.share_state_topic_replication_factor(),
+                    Some(settings.share_state_topic_min_isr().into()),
+                    settings.share_state_topic_segment_bytes(),
                 )
             }
         };
-        configs.extend(min_isr.map(|value| config("min.insync.replicas", value)));
-        configs.extend(segment.map(|value| config("segment.bytes", value)));
+        configs.extend(min_isr.map(|min| config("min.insync.replicas", min.to_string())));
+        configs.push(config("segment.bytes", segment_bytes.to_string()));
         CreatableTopic {
             name: self.name().to_owned(),
-            num_partitions: partitions.unwrap_or(-1),
-            replication_factor: replicas.unwrap_or(-1),
+            num_partitions,
+            replication_factor,
             configs,
             ..Default::default()
         }
     }
-}
-
-fn to_i16(number: i32) -> Option<i16> {
-    i16::try_from(number).ok()
 }

@@ -4,10 +4,12 @@
 //! replicas is done before (`replicas::images`), and coordinators learn of it right after. Settings follow from the image
 //! and are replaced as a whole.
 
+pub(crate) mod backoff;
 pub(crate) mod catch_panic;
 pub(crate) mod clock;
 pub(crate) mod directory_news;
 pub(crate) mod internal_topics;
+pub(crate) mod logged_once;
 pub(crate) mod loggers;
 pub(crate) mod metadata_listener;
 pub(crate) mod metrics;

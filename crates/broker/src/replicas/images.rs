@@ -16,18 +16,9 @@ use crate::node::internal_topics::InternalTopic;
 use crate::node::settings;
 use crate::replicas::Replicas;
 use crate::replicas::openings::AT_ONCE_MAX;
-use crate::replicas::partition::Partition;
-use crate::replicas::topic_settings;
-use crate::replicas::topics::{Topic, TopicSettings, TopicTable};
-
-/// Learns which partitions of internal topics this node leads: their coordinators.
-pub(crate) trait LeadershipListener: Send + Sync {
-    /// This node leads a partition of the topic.
-    fn elected(&self, topic: InternalTopic, partition: &Arc<Partition>);
-
-    /// This node does not lead a partition of the topic any more: since the given leader epoch, or in any.
-    fn resigned(&self, topic: InternalTopic, index: i32, leader_epoch: Option<i32>);
-}
+use crate::replicas::partition::{Partition, RoleChange};
+use crate::replicas::topic_settings::{self, TopicSettings};
+use crate::replicas::topics::{Topic, TopicTable};
 
 /// The turn to replace the topics. Under it the controller is not asked for anything, because an embedded one needs the
 /// turn to publish its decision.
@@ -160,6 +151,8 @@ impl Replicas {
             let Some(topic) = table.by_id(*id) else { continue };
             if let Some(internal) = InternalTopic::named(&topic.name)
                 && let Some(partition) = topic.partition(*index)
+                // One whose role waits is announced when that is done.
+                && partition.led_epoch().is_ok()
             {
                 self.leadership.elected(internal, partition);
             }
@@ -354,7 +347,9 @@ impl Replicas {
                 if stated != Some(actual) && !self.is_moving_to(&name, index, stated) {
                     moved.push((index, actual));
                 }
-                opened.apply(partition, image);
+                if opened.apply(partition, image) == RoleChange::BeginsToWait {
+                    self.roles.add(topic.id, opened);
+                }
             }
             *slot = opened;
         }

@@ -2,10 +2,13 @@
 //! effect on them.
 
 pub(crate) mod images;
+pub(crate) mod leadership;
 pub(crate) mod moves;
+pub(crate) mod open;
 pub(crate) mod openings;
 pub(crate) mod partition;
 pub(crate) mod replication;
+pub(crate) mod roles;
 pub(crate) mod topic_settings;
 pub(crate) mod topics;
 pub(crate) mod wait;
@@ -20,11 +23,12 @@ use tokio::sync::Notify;
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
 use crate::node::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
-use images::LeadershipListener;
+use leadership::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
 use partition::Shared;
 use replication::Fetchers;
+use roles::WaitingRoles;
 use topics::{TopicTable, TopicsGuard};
 
 /// The partitions that this node has, and what is done to them.
@@ -48,6 +52,8 @@ pub(crate) struct Replicas {
     unopened: Mutex<Indexes>,
     /// There are some.
     unopened_added: Notify,
+    /// Changes of role that wait for a directory that hangs.
+    roles: WaitingRoles,
     moves: Moves,
     disk_reads: DirPools,
     /// Beside the reads: a flush that hangs stops no read.
@@ -76,6 +82,7 @@ impl Replicas {
             openings: Openings::default(),
             unopened: Mutex::default(),
             unopened_added: Notify::new(),
+            roles: WaitingRoles::default(),
             moves: Moves::default(),
             disk_reads: DirPools::new(logs.dirs(), READS_PER_DIR),
             disk_changes: DirPools::new(logs.dirs(), CHANGES_PER_DIR),
@@ -111,6 +118,10 @@ impl Replicas {
     /// Notified when there are partitions whose logs could not be opened for lack of descriptors or memory.
     pub(crate) fn unopened_added(&self) -> &Notify {
         &self.unopened_added
+    }
+
+    fn roles(&self) -> &WaitingRoles {
+        &self.roles
     }
 
     pub(crate) fn moves(&self) -> &Moves {

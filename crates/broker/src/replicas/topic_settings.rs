@@ -8,7 +8,17 @@ use thalweg_records::validate::{BrokerCompression, ValidationConfig};
 use thalweg_records::{Compression, TimestampType};
 
 use crate::replicas::replication::{ThrottledReplicas, throttled_replicas};
-use crate::replicas::topics::TopicSettings;
+
+/// What a topic's configuration means for the data path.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TopicSettings {
+    pub(crate) validation: ValidationConfig,
+    pub(crate) log: LogConfig,
+    pub(crate) min_insync_replicas: i32,
+    /// Replicas that are led, and those that follow, as fast as the throttles let them.
+    pub(crate) leader_throttled: ThrottledReplicas,
+    pub(crate) follower_throttled: ThrottledReplicas,
+}
 
 /// Settings of a topic.
 pub(crate) fn of(config: &TopicConfig) -> TopicSettings {

@@ -5,23 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use arc_swap::{ArcSwap, Guard};
-use thalweg_log::LogConfig;
-use thalweg_records::validate::ValidationConfig;
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::replicas::partition::Partition;
-use crate::replicas::replication::ThrottledReplicas;
-
-/// What a topic's configuration means for the data path.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct TopicSettings {
-    pub(crate) validation: ValidationConfig,
-    pub(crate) log: LogConfig,
-    pub(crate) min_insync_replicas: i32,
-    /// Replicas that are led, and those that follow, as fast as the throttles let them.
-    pub(crate) leader_throttled: ThrottledReplicas,
-    pub(crate) follower_throttled: ThrottledReplicas,
-}
+use crate::replicas::topic_settings::TopicSettings;
 
 /// A topic with the partitions that live here.
 #[derive(Debug)]

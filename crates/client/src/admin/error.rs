@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
-use crate::error::{Error, code_name};
+use crate::core::code_name::code_name;
+use crate::error::Error;
 
 /// Why one of the things asked for failed.
 #[derive(Clone, Debug, thiserror::Error)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::lookups;
+use super::pattern;
 use crate::backoff;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
@@ -239,7 +239,7 @@ impl ConsumerConfig {
     /// [`Error::Config`] says what is wrong with the pattern.
     pub fn check_pattern(&self, pattern: &str) -> Result<(), Error> {
         match self.group_protocol {
-            GroupProtocol::Classic { .. } => lookups::matcher(pattern).map(drop),
+            GroupProtocol::Classic { .. } => pattern::matcher(pattern).map(drop),
             GroupProtocol::Consumer { .. } => Ok(()),
         }
     }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::commit::Offsets;
+use super::offsets::Offsets;
 use super::shared::{Shared, State};
 use super::why::{Unanswered, Why};
 use super::{PendingCommit, commit, pending};

@@ -5,7 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::commit::{self, Offsets};
+use super::commit;
+use super::offsets::Offsets;
 use super::shared::Shared;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;

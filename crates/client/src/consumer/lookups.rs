@@ -9,14 +9,15 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::Shared;
-use super::{ConsumerConfig, commit, membership};
+use super::{ConsumerConfig, commit, membership, pattern};
 use crate::backoff::{self, AUTHENTICATION_BACKOFF};
+use crate::core::code_name::code_name;
 use crate::core::connect_ahead;
 use crate::core::fetch::{OffsetReset, PartitionErrorKind, Unresolved};
 use crate::core::group::{GroupProtocol, SubscribedTopics};
 use crate::core::metadata::Metadata;
 use crate::core::partition::Position;
-use crate::error::{Error, code_name};
+use crate::error::Error;
 use crate::offsets::{self, EARLIEST, LATEST, LookupError};
 
 /// How long a commit may keep lookups waiting.
@@ -204,14 +205,6 @@ async fn tend(shared: &Arc<Shared>, asked: &mut MetadataRequested) -> Left {
     left.max(resolve(shared).await)
 }
 
-/// Matches whole names of topics.
-pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
-    regex_lite::Regex::new(&format!("^(?:{pattern})$")).map_err(|error| Error::Config {
-        name: "the subscribed pattern".into(),
-        reason: format!("is not a regular expression: {error}"),
-    })
-}
-
 /// Asks for metadata, of all topics where some have to match a pattern; says what is left to do for
 /// the partitions that are read, and whether a topic is missing that may come yet.
 async fn refresh(
@@ -224,7 +217,7 @@ async fn refresh(
         None => shared.cluster.refresh(&names).await,
         Some(_) => shared.cluster.refresh_all().await,
     };
-    let matching = pattern.and_then(|pattern| matcher(pattern).ok());
+    let matching = pattern.and_then(|pattern| pattern::matcher(pattern).ok());
     match asked {
         Ok((metadata, failed)) => {
             let mut is_missing = false;

@@ -10,8 +10,9 @@ use tokio::sync::Notify;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::commit::{self, Offsets};
+use super::commit;
 use super::group::{InFlightRequest, Task};
+use super::offsets::{self, Offsets};
 use super::shared::Shared;
 use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::connection::Connection;
@@ -430,7 +431,7 @@ pub(super) async fn commit_acknowledged(
             .map(|(partition, position)| (partition, CommittedOffset { position, metadata: None }))
             .collect();
         let partitions = offsets.iter().map(|(partition, _)| partition);
-        let topic_ids = commit::topic_ids(fetcher, partitions);
+        let topic_ids = offsets::topic_ids(fetcher, partitions);
         // These are of now, whatever the application has heard of.
         Offsets { offsets, known_losses: group.losses(), topic_ids }
     });

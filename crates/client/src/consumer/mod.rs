@@ -12,6 +12,8 @@ mod handle;
 mod listener;
 mod lookups;
 mod membership;
+mod offsets;
+mod pattern;
 mod pending;
 mod poll;
 mod receiver;

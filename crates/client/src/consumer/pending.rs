@@ -12,7 +12,8 @@ use std::task::{Context, Poll};
 
 use tokio::sync::{oneshot, watch};
 
-use super::commit::{self, Offsets, TopicIds};
+use super::commit;
+use super::offsets::{Offsets, TopicIds};
 use super::shared::Shared;
 use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;

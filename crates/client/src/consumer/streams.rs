@@ -11,8 +11,9 @@ use std::time::Duration;
 use thalweg_wire::Uuid;
 
 use super::ConsumerHandle;
-use super::commit::{self, Offsets};
+use super::commit;
 use super::listener::Event;
+use super::offsets::Offsets;
 use crate::backoff;
 use crate::coordinator::CommittedOffset;
 use crate::core::fetch::{Chunk, Passed, Records};

@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
+use crate::core::code_name::code_name;
 use crate::core::fetch::{PartitionStatus, PositionReset};
 use crate::core::group::{GroupError, GroupStatus};
 use crate::core::partition::TopicPartition;
-use crate::error::code_name;
 
 /// A request that is not answered for so long is worth a word.
 const UNANSWERED: Duration = Duration::from_secs(1);

@@ -10,7 +10,8 @@ use crate::core::metadata::Leader;
 
 /// So often a new leader is asked again, over 90 ms.
 const REFUSALS_MAX: u32 = 7;
-/// The same, over 550 ms, for one whose answers show that it is behind: it names the leader that was before.
+/// The same, over 550 ms, for one whose answers show that it is behind: it names the leader that was before, or does not
+/// know the leader epoch that it leads in. A Java broker names no leader beside UNKNOWN_LEADER_EPOCH.
 const REFUSALS_BEHIND_MAX: u32 = 30;
 
 /// What the broker that leads by the metadata of now has shown.
@@ -38,7 +39,8 @@ impl Leadership {
             return None;
         }
         self.refusals = self.refusals.saturating_add(1);
-        let most = if named.id >= 0 { REFUSALS_BEHIND_MAX } else { REFUSALS_MAX };
+        let is_behind = named.id >= 0 || code == ErrorCode::UNKNOWN_LEADER_EPOCH;
+        let most = if is_behind { REFUSALS_BEHIND_MAX } else { REFUSALS_MAX };
         (self.refusals <= most).then(|| unready_ms(self.refusals))
     }
 }
@@ -75,9 +77,15 @@ mod tests {
 
     #[test]
     fn a_new_leader_is_asked_again_for_a_while() {
-        for (named, pauses, ms) in [(NOBODY, 7, 90), (FORMER, 30, 550)] {
+        let (not_leader, unknown_epoch) =
+            (ErrorCode::NOT_LEADER_OR_FOLLOWER, ErrorCode::UNKNOWN_LEADER_EPOCH);
+        for (code, named, pauses, ms) in [
+            (not_leader, NOBODY, 7, 90),
+            (not_leader, FORMER, 30, 550),
+            (unknown_epoch, NOBODY, 30, 550),
+        ] {
             let mut leadership = Leadership::default();
-            let mut refuse = || leadership.refuse(ErrorCode::NOT_LEADER_OR_FOLLOWER, named);
+            let mut refuse = || leadership.refuse(code, named);
             let pause_ms: Vec<u64> = (0..100).map_while(|_| refuse()).collect();
             assert_eq!((pause_ms.len(), pause_ms.iter().sum()), (pauses, ms));
             assert_eq!(refuse(), None);

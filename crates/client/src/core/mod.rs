@@ -2,6 +2,7 @@
 //! randomness.
 
 pub mod backoff;
+pub mod code_name;
 pub mod connect_ahead;
 pub mod fetch;
 pub mod group;

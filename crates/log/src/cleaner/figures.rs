@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::pass::Done;
-use crate::dir::LogDir;
+use crate::partition::dir::LogDir;
 
 /// What the cleaner says of itself, under Kafka's names: of the last pass of each thread.
 #[derive(Clone, PartialEq, Debug)]

@@ -18,7 +18,7 @@ use thalweg_records::{
 use super::marks::Replaced;
 use super::offset_map::{AT_ONCE, Hash, OffsetMap};
 use super::transactions::CleanedTransactions;
-use crate::txn_index::AbortedTxn;
+use crate::format::txn_index::AbortedTxn;
 
 /// Largest size of a batch's records before compression, as validation has it.
 const RECORDS_BYTES_MAX: u64 = i32::MAX as u64;

@@ -14,12 +14,13 @@
 //! - A batch of which everything stays keeps its bytes. One that is taken apart had the right checksum.
 //! - What makes an older record superfluous is on the disk before that record goes.
 //! - Nobody waits for a pass but another pass: truncation, deletion and the close end it
-//!   ([`state::Ticket`]), readers keep the files that they have open.
+//!   ([`ticket`]), readers keep the files that they have open.
 //! - Memory: the offset map and the marks have their share of `log.cleaner.dedupe.buffer.size`, buffers
 //!   grow only for a batch that is really there.
 //!
 //! Not here: messages of magic 0 and 1, which make a log uncleanable; Kafka rewrites them.
 
+mod checkpoint;
 mod figures;
 mod filter;
 mod groups;
@@ -28,13 +29,13 @@ mod offset_map;
 mod output;
 mod pass;
 mod plan;
-mod state;
 mod swap;
 mod threads;
 mod throttle;
+mod ticket;
 mod transactions;
 
+pub(crate) use checkpoint::write_cleaned_offsets;
 pub use figures::{CleanerMetrics, DirCleanerMetrics};
-pub(crate) use state::Cleaning;
 pub(crate) use threads::Cleaner;
 pub use threads::{CleanedLog, CleanerConfig, Clock};

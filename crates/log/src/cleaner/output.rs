@@ -7,10 +7,10 @@ use std::ops::Range;
 use thalweg_records::BatchView;
 
 use super::filter::Unreadable;
-use crate::disk::OpenFile;
-use crate::segment::Segment;
-use crate::txn_index::{AbortedTxn, append_entries};
-use crate::walk::BatchHead;
+use crate::format::txn_index::{AbortedTxn, append_entries};
+use crate::format::walk::BatchHead;
+use crate::fs::disk::OpenFile;
+use crate::partition::segment::Segment;
 
 /// Pieces that one system call writes.
 const PIECES_AT_ONCE: usize = 128;

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use thalweg_records::{BatchView, Record};
 
@@ -17,19 +16,23 @@ use super::groups::{Facts, Limits, groups};
 use super::offset_map::{AT_ONCE, OffsetMap};
 use super::output::{Buffers, Output};
 use super::plan::{Plan, between};
-use super::state::Ticket;
+use super::swap::replace_segments;
+use super::ticket::Ticket;
 use super::transactions::CleanedTransactions;
-use crate::config::LogConfig;
-use crate::dir::random_u128;
-use crate::disk::OpenFile;
-use crate::error::StorageError;
-use crate::log::{Log, Segments};
-use crate::names;
-use crate::read::{collect_aborted, floor_segment};
-use crate::scan::{Scan, ScanError};
-use crate::segment::{Segment, SegmentConfig};
-use crate::stage::Stage;
-use crate::walk::{Wait, WalkError};
+use crate::format::scan::{Scan, ScanError};
+use crate::format::walk::WalkError;
+use crate::fs::disk::OpenFile;
+use crate::fs::names;
+use crate::fs::random::random_u128;
+use crate::fs::stage::Stage;
+use crate::fs::wait::Wait;
+use crate::partition::config::LogConfig;
+use crate::partition::error::StorageError;
+use crate::partition::log::Log;
+use crate::partition::read::collect_aborted;
+use crate::partition::segment::{Segment, SegmentConfig};
+use crate::partition::segments::Segments;
+use crate::partition::segments::floor_segment;
 
 /// Why a pass did not come to its end.
 #[derive(Debug)]
@@ -322,7 +325,7 @@ impl Pass<'_> {
             }
             self.check_io(last.last_modified().and_then(|at| new.set_last_modified(at)))?;
             self.go_on(0)?;
-            let replaced = log.replace_segments(self.ticket, &new, old, self.now_ms)?;
+            let replaced = replace_segments(log, self.ticket, &new, old, self.now_ms)?;
             if replaced { Ok(()) } else { Err(PassError::Aborted) }
         });
         if replaced.is_err() && log.home().dir.is_online() {
@@ -445,7 +448,7 @@ impl Pass<'_> {
         let next = segments.get(group.end).map_or(upper_bound, |next| next.base_offset);
         let goes = self.worker.map.marks().have_replaced(&(segment.base_offset..next));
         // Its index of aborted transactions may have to become shorter.
-        let stays = !goes && segment.size() > 0 && !segment.has_txn_index.load(Ordering::Acquire);
+        let stays = !goes && segment.size() > 0 && !segment.has_txn_index();
         stays.then_some(segment)
     }
 
@@ -577,7 +580,7 @@ impl From<PassError> for Stop {
 /// Where the producers stand that the log remembers.
 fn last_records(log: &Log) -> HashMap<i64, LastRecord> {
     let writer = log.writer();
-    let of = |producer: &crate::producers::Producer| LastRecord {
+    let of = |producer: &crate::partition::producers::Producer| LastRecord {
         data_offset: producer.last_batch().map(|batch| batch.last_offset).filter(|&at| at >= 0),
         epoch: producer.epoch,
     };

@@ -3,9 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use crate::log::{Log, Segments};
-use crate::read::floor_segment;
-use crate::segment::Segment;
+use crate::partition::log::Log;
+use crate::partition::segment::Segment;
+use crate::partition::segments::Segments;
+use crate::partition::segments::floor_segment;
 
 /// What a pass through a log would do.
 #[derive(Clone, Debug)]

@@ -11,18 +11,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex, RwLock};
+use parking_lot::{Condvar, Mutex};
 
+use super::checkpoint::write_cleaned_offsets;
 use super::figures::{CleanerMetrics, Figures};
 use super::pass::{self, Done, Pace, PassError, Worker};
 use super::plan::Plan;
-use super::state::Ticket;
 use super::throttle::Throttle;
-use crate::dir::LogDir;
-use crate::error::StorageError;
-use crate::housekeeping::{logs_in, write_cleaned_offsets};
-use crate::log::Log;
-use crate::manager::{LogManager, Logs};
+use super::ticket::Ticket;
+use crate::partition::dir::LogDir;
+use crate::partition::error::StorageError;
+use crate::partition::log::Log;
+
+/// The logs of a directory, as they are now.
+pub(crate) type LogsOf = dyn Fn(&Arc<LogDir>) -> Vec<Arc<Log>> + Send + Sync;
 
 /// Milliseconds since 1970, now.
 pub type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
@@ -130,7 +132,7 @@ impl Drop for IsAlive {
 }
 
 struct Shared {
-    logs: Arc<RwLock<Logs>>,
+    logs_of: Box<LogsOf>,
     dirs: Vec<Arc<LogDir>>,
     /// Held while a log is chosen.
     choice: Mutex<()>,
@@ -152,11 +154,11 @@ struct State {
 }
 
 impl Cleaner {
-    pub(crate) fn new(logs: Arc<RwLock<Logs>>, dirs: Vec<Arc<LogDir>>) -> Cleaner {
+    pub(crate) fn new(logs_of: Box<LogsOf>, dirs: Vec<Arc<LogDir>>) -> Cleaner {
         let config = CleanerConfig::default();
         let figures = Figures::new(dirs.len());
         Cleaner(Arc::new(Shared {
-            logs,
+            logs_of,
             dirs,
             choice: Mutex::new(()),
             throttle: Throttle::new(config.io_max_bytes_per_second),
@@ -167,12 +169,10 @@ impl Cleaner {
             figures: Mutex::new(figures),
         }))
     }
-}
 
-impl LogManager {
     /// Settings of the cleaner, from now on. Does not wait.
-    pub fn configure_cleaner(&self, config: CleanerConfig) {
-        let shared = &self.cleaner.0;
+    pub(crate) fn configure(&self, config: CleanerConfig) {
+        let shared = &self.0;
         let mut state = shared.state.lock();
         if state.config == config {
             return;
@@ -183,9 +183,9 @@ impl LogManager {
         shared.spawn_missing(&mut state);
     }
 
-    /// Starts the threads of the cleaner, with the settings of [`Self::configure_cleaner`].
-    pub fn start_cleaner(&self, clock: Clock) {
-        let shared = &self.cleaner.0;
+    /// Starts the threads of the cleaner, with the settings of [`Self::configure`].
+    pub(crate) fn start(&self, clock: Clock) {
+        let shared = &self.0;
         let mut state = shared.state.lock();
         if state.config.threads == 0 {
             tracing::warn!("log.cleaner.threads is 0: compacted topics keep every record");
@@ -195,22 +195,22 @@ impl LogManager {
     }
 
     /// Stops the threads of the cleaner; waits until they have left the logs alone.
-    pub fn stop_cleaner(&self) {
-        self.cleaner.0.stop();
+    pub(crate) fn stop(&self) {
+        self.0.stop();
     }
 
     /// Goes through the log that needs it most, on this thread; none if there is none that does.
-    pub fn clean_once(&self, now_ms: i64) -> Option<CleanedLog> {
-        let shared = &self.cleaner.0;
+    pub(crate) fn clean_once(&self, now_ms: i64) -> Option<CleanedLog> {
+        let shared = &self.0;
         let mut worker = shared.state.lock().config.worker();
         shared.clean_filthiest(&mut worker, 0, shared.edition(), now_ms)
     }
 
     /// What the cleaner says of itself.
-    pub fn cleaner_metrics(&self) -> CleanerMetrics {
-        let shared = &self.cleaner.0;
+    pub(crate) fn metrics(&self) -> CleanerMetrics {
+        let shared = &self.0;
         let uncleanable = |dir: &Arc<LogDir>| {
-            logs_in(&shared.logs, dir).iter().filter(|log| log.is_uncleanable()).count() as u64
+            (shared.logs_of)(dir).iter().filter(|log| log.is_uncleanable()).count() as u64
         };
         let counts: Vec<u64> = shared.dirs.iter().map(uncleanable).collect();
         shared.figures.lock().metrics(&shared.dirs, &counts)
@@ -397,12 +397,12 @@ impl Shared {
         let mut uncleanable_bytes = vec![0; self.dirs.len()];
         for (dir, uncleanable_bytes) in self.dirs.iter().zip(&mut uncleanable_bytes) {
             let mut is_reset = false;
-            for log in logs_in(&self.logs, dir) {
+            for log in (self.logs_of)(dir) {
                 let config = log.config();
                 let may_have_it = config.compact
                     && !log.is_closed()
-                    && !log.is_being_cleaned()
-                    && !log.is_cleaning_paused();
+                    && !log.cleaning.is_busy()
+                    && !log.cleaning.is_paused();
                 if !may_have_it || !dir.is_online() {
                     continue;
                 }
@@ -421,7 +421,7 @@ impl Shared {
                             "the log does not have the offset that it was compacted up to; \
                              compaction begins where the log does");
                     }
-                    log.reset_cleaned_offset(plan.first_dirty);
+                    log.cleaning.reset(plan.first_dirty);
                     is_reset = true;
                 }
                 max_delay_ms = max_delay_ms.max(plan.delay_ms);
@@ -451,7 +451,7 @@ impl Shared {
     /// `cleanup.policy=compact,delete`, and what lies before a log's start.
     fn delete_old_segments(&self, edition: u64, now_ms: i64) {
         for dir in &self.dirs {
-            for log in logs_in(&self.logs, dir) {
+            for log in (self.logs_of)(dir) {
                 if self.edition() != edition || !dir.is_online() {
                     break;
                 }
@@ -467,7 +467,7 @@ impl Shared {
         dir.check()?;
         // Before the offsets are looked at, so that an older state never replaces a newer one.
         let mut written = dir.checkpoints.lock();
-        write_cleaned_offsets(&mut written, dir, &logs_in(&self.logs, dir))
+        write_cleaned_offsets(&mut written, dir, &(self.logs_of)(dir))
     }
 }
 
@@ -497,7 +497,7 @@ impl Pace for Work<'_> {
 }
 
 fn give_up(log: &Log, segment: i64, reason: &str) {
-    log.set_uncleanable();
+    log.cleaning.set_uncleanable();
     tracing::error!(topic = %log.topic, partition = log.partition, segment, reason,
         dir = %log.dir().path().display(),
         "the log cannot be compacted and is left as it is until the next start");

@@ -9,8 +9,8 @@ use std::collections::{BinaryHeap, HashMap, HashSet};
 
 use thalweg_records::BatchView;
 
-use crate::control::{ControlKind, control_kind};
-use crate::txn_index::AbortedTxn;
+use crate::format::control::{ControlKind, control_kind};
+use crate::format::txn_index::AbortedTxn;
 
 /// What is known of transactions at one place of the log.
 #[derive(Default, Debug)]

@@ -17,7 +17,6 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::stalls::Stalls;
 use crate::stalls::watch;
@@ -29,6 +28,15 @@ const WRITER_IDLE: Duration = Duration::from_secs(10);
 
 thread_local! {
     static IS_WRITER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A log whose queued appends the writer thread of its directory writes.
+pub(crate) trait QueuedWrites: Send + Sync {
+    /// Writes what is queued by now.
+    fn take_turn(&self);
+
+    /// [`Self::take_turn`] panicked.
+    fn panicked(&self);
 }
 
 /// How many threads may write inline at a time, over all directories of a manager.
@@ -157,7 +165,9 @@ impl Pace {
     }
 
     /// Has the writer thread look at a log's pending appends.
-    pub(crate) fn schedule(&self, log: Arc<Log>) {
+    ///
+    /// The log is on the list once at most: its caller sees to that.
+    pub(crate) fn schedule(&self, log: Arc<dyn QueuedWrites>) {
         WriterThread::schedule(&self.writer, log);
     }
 }
@@ -172,7 +182,7 @@ struct WriterThread {
 #[derive(Default)]
 struct WriterState {
     /// Logs with pending appends, each once.
-    logs: VecDeque<Arc<Log>>,
+    logs: VecDeque<Arc<dyn QueuedWrites>>,
     is_running: bool,
 }
 
@@ -183,10 +193,7 @@ impl std::fmt::Debug for WriterThread {
 }
 
 impl WriterThread {
-    fn schedule(this: &Arc<WriterThread>, log: Arc<Log>) {
-        if log.scheduled.swap(true, Ordering::SeqCst) {
-            return;
-        }
+    fn schedule(this: &Arc<WriterThread>, log: Arc<dyn QueuedWrites>) {
         let mut state = this.state.lock();
         state.logs.push_back(log);
         if state.is_running {
@@ -215,9 +222,7 @@ impl WriterThread {
                     drop(state);
                     // A waiter that panics must not take the others' thread with it.
                     if catch_unwind(AssertUnwindSafe(|| log.take_turn())).is_err() {
-                        log.dir().metrics.panics.add(1);
-                        tracing::error!(topic = %log.topic, partition = log.partition,
-                            "whoever heard of an append panicked");
+                        log.panicked();
                     }
                     drop(log);
                     state = self.state.lock();

@@ -38,7 +38,7 @@ use std::thread::ThreadId;
 
 use parking_lot::Mutex;
 
-use crate::disk::{Change, DiskOp, FaultHook, Injected, Record};
+use crate::fs::disk::{Change, DiskOp, FaultHook, Injected, Record};
 
 /// Pages are written as a whole, or not.
 const PAGE: usize = 4096;
@@ -600,7 +600,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::disk::{Disk, Mode};
+    use crate::fs::disk::{Disk, Mode};
     use crate::testing::TempDir;
 
     /// All states that crashes at the end of `work` leave: names and contents.

@@ -8,11 +8,12 @@ use thalweg_records::BatchView;
 use thalweg_wire::ErrorCode;
 
 use super::BatchSpec;
-use crate::AbortedTxn;
-use crate::producers::{
+use crate::format::txn_index::AbortedTxn;
+use crate::partition::producers::{
     AppendOrigin, Judgement, ProducerError, ProducerState, TransactionCheck, Updates, Verdict,
     VerificationGuard,
 };
+use crate::partition::refusal::refusal;
 
 /// Where a batch came to stand, or stands since it was appended before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -172,5 +173,5 @@ impl MemoryLog {
 }
 
 fn code_of(error: ProducerError) -> ErrorCode {
-    error.refusal(&Arc::from(""), 0).code()
+    refusal(error, &Arc::from(""), 0).code()
 }

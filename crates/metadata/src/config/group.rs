@@ -30,7 +30,7 @@ pub fn value(
 
 /// The number that a group has of its own, put within the broker's bounds: they may have changed since
 /// it was set. `None` if it has none.
-pub fn own_within_bounds(
+fn own_within_bounds(
     broker: &BrokerConfig,
     configs: &Properties,
     name: &str,
@@ -46,6 +46,61 @@ pub fn own_within_bounds(
         (Value::Int(value), _, None) => Ok(Some(value)),
         _ => Err(ConfigError::conflict(format!("group config {name} is not a number"))),
     }
+}
+
+/// Configs of a consumer group that it has of its own, within the broker's bounds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnConsumerConfig {
+    /// `consumer.session.timeout.ms`.
+    pub session_timeout_ms: Option<i32>,
+    /// `consumer.heartbeat.interval.ms`.
+    pub heartbeat_interval_ms: Option<i32>,
+    /// `consumer.assignment.interval.ms`.
+    pub assignment_interval_ms: Option<i32>,
+    /// `thalweg.group.disconnect.grace.ms`.
+    pub disconnect_grace_ms: Option<i32>,
+    /// `thalweg.group.heartbeat.push`.
+    pub heartbeat_push: Option<bool>,
+    /// `thalweg.group.classic.rebalance.mode`.
+    pub classic_rebalance_mode: Option<String>,
+}
+
+impl OwnConsumerConfig {
+    /// Reads the configs of a group. A value that an older release accepted, or another release's record, is left out and
+    /// listed.
+    pub fn new(
+        broker: &BrokerConfig,
+        configs: &Properties,
+    ) -> (OwnConsumerConfig, Vec<ConfigError>) {
+        let mut errors = Vec::new();
+        let mut number = |name: &str| {
+            own_within_bounds(broker, configs, name).unwrap_or_else(|error| {
+                errors.push(error);
+                None
+            })
+        };
+        let own = OwnConsumerConfig {
+            session_timeout_ms: number("consumer.session.timeout.ms"),
+            heartbeat_interval_ms: number("consumer.heartbeat.interval.ms"),
+            assignment_interval_ms: number("consumer.assignment.interval.ms"),
+            disconnect_grace_ms: number("thalweg.group.disconnect.grace.ms"),
+            heartbeat_push: match own_value(configs, "thalweg.group.heartbeat.push") {
+                Some(Value::Boolean(value)) => Some(value),
+                _ => None,
+            },
+            classic_rebalance_mode: match own_value(configs, "thalweg.group.classic.rebalance.mode")
+            {
+                Some(Value::String(value)) => Some(value),
+                _ => None,
+            },
+        };
+        (own, errors)
+    }
+}
+
+/// The value that a group has of its own, if it can be read.
+fn own_value(configs: &Properties, name: &str) -> Option<Value> {
+    GROUP.get(name)?.parse(configs.get(name)?).ok()
 }
 
 /// Checks what a group is to be configured with: names, values, and the broker's bounds on the values that are set.

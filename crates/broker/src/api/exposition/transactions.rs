@@ -22,7 +22,7 @@ fn of_partitions(page: &mut Page, services: &Services) {
         "kafka_server_replicamanager_partitionswithlatetransactionscount",
         "Partitions led here in which a transaction is open for longer than any may be (transaction.max.timeout.ms, and \
          five minutes): it may hang.",
-        LateTransactions::partitions(&services.coordination),
+        LateTransactions::partitions(&services.node, &services.replicas),
     );
     page.counter(
         "thalweg_late_transactions_found_total",

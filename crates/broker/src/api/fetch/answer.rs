@@ -16,8 +16,8 @@ use super::read::{Attempt, Cold, Part};
 use super::{Asks, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{NO_SESSION, TopicKey};
+use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::{Budget, Charge};
-use crate::net::buffers;
 use crate::net::connection::{Parked, Reply};
 use crate::net::send::FileRange;
 use crate::replicas::partition::Piece;
@@ -76,104 +76,25 @@ pub(super) fn write(
     write_gathered(context, terms, plan, attempt, gathered, frame).map_err(Failed::Close)
 }
 
-/// Writes the answer; reads from disk on the pools for blocking work first, if it has to. `held` is the
-/// room that it has to wait for them.
-pub(super) async fn finish(
-    context: &Context,
-    terms: Terms,
-    plan: &Plan,
-    attempt: Attempt,
-    held: Option<Charge>,
-) -> Parked {
-    let mut frame = buffers::take_frame();
-    match write(context, &terms, plan, attempt, &mut frame) {
-        Ok(written) => Parked { reply: terms.reply(frame, written), close: None },
-        Err(Failed::Close(reason)) => Parked::close(reason),
-        Err(Failed::NeedsDisk(attempt, cold)) => {
-            finish_cold(context, terms, plan, attempt, cold, held).await
-        }
-    }
-}
-
-/// The same where it is known that something is not in the page cache: on the pool of its
-/// directory, and on that of the next one. Without room to wait it is left to another fetch.
-pub(super) async fn finish_cold(
-    context: &Context,
-    mut terms: Terms,
-    plan: &Plan,
-    mut attempt: Attempt,
-    mut cold: Cold,
-    held: Option<Charge>,
-) -> Parked {
-    let Some(mut room) = held.or_else(|| super::room_to_read(context, plan)) else {
-        return finish_in_memory(context, &mut terms, plan, attempt, cold);
-    };
-    let mut may_wait_for = Vec::new();
-    loop {
-        may_wait_for.push(cold.0.id());
-        let waited = may_wait_for.clone();
-        let budget = Arc::clone(context.services.front.fetch_budget());
-        // The room goes with the work, which goes on when the client has gone.
-        let read = context.services.replicas.disk_reads().of(&cold.0).run(move || {
-            let gathered = gather(&budget, &attempt.parts, &waited);
-            (attempt, gathered, room)
-        });
-        match read.await {
-            Ok((attempt, Ok(gathered), _)) => {
-                let mut frame = buffers::take_frame();
-                let written = write_gathered(context, &terms, plan, attempt, gathered, &mut frame);
-                return match written {
-                    Ok(written) => Parked { reply: terms.reply(frame, written), close: None },
-                    Err(reason) => Parked::close(reason),
-                };
-            }
-            Ok((same, Err(NotGathered::Cold(next)), held)) => {
-                (attempt, cold, room) = (same, next, held);
-            }
-            Ok((_, Err(NotGathered::Io(error)), _)) => return Parked::close(unreadable(&error)),
-            Err(stopped) => return Parked::close(stopped.to_string()),
-        }
-    }
-}
-
-/// Answers with what is in the page cache.
-fn finish_in_memory(
-    context: &Context,
-    terms: &mut Terms,
-    plan: &Plan,
-    mut attempt: Attempt,
-    mut cold: Cold,
-) -> Parked {
-    let mut frame = buffers::take_frame();
-    loop {
-        attempt.leave_out(&cold.0);
-        terms.throttle_if_nothing(&attempt);
-        (attempt, cold) = match write(context, terms, plan, attempt, &mut frame) {
-            Ok(written) => return Parked { reply: terms.reply(frame, written), close: None },
-            Err(Failed::NeedsDisk(attempt, cold)) => (attempt, cold),
-            Err(Failed::Close(reason)) => return Parked::close(reason),
-        };
-    }
-}
-
 impl Terms {
-    fn reply(&self, frame: Writer, written: Written) -> Reply {
+    /// The answer of a fetch that was parked.
+    pub(super) fn parked(&self, frame: Writer, written: Written) -> Parked {
         let Written { files, charge } = written;
-        Reply { frame, files, mute: self.throttle, charge }
+        Parked { reply: Reply { frame, files, mute: self.throttle, charge }, close: None }
     }
 }
 
-fn unreadable(error: &io::Error) -> String {
+pub(super) fn unreadable(error: &io::Error) -> String {
     format!("fetch could not read: {error}")
 }
 
 /// Why the bytes are not there.
-enum NotGathered {
+pub(super) enum NotGathered {
     Cold(Cold),
     Io(io::Error),
 }
 
-struct Gathered {
+pub(super) struct Gathered {
     copied: Bytes,
     sources: Vec<Source>,
     files: Vec<FileRange>,
@@ -194,7 +115,7 @@ impl AsRef<[u8]> for Copies {
 /// Copies the small pieces and sees to it that the large ones are in the page cache. When other
 /// answers hold all the memory there is for copies, the small ones are sent from their files as well.
 /// Waits for the disks of the directories in `may_wait_for` only.
-fn gather(
+pub(super) fn gather(
     budget: &Arc<Budget>,
     parts: &[Part],
     may_wait_for: &[Uuid],
@@ -257,7 +178,7 @@ fn range(piece: &Piece) -> FileRange {
     FileRange { file: Arc::clone(&piece.file), offset: piece.position }
 }
 
-fn write_gathered(
+pub(super) fn write_gathered(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
@@ -365,22 +286,17 @@ fn write_gathered(
             }
         })
         .collect();
-    let image = (!leaders.is_empty()).then(|| {
-        if terms.replica.is_none() {
-            context.services.node.metrics().leader_hints.add(1);
-        }
-        context.services.node.image()
-    });
-    let endpoints: Vec<NodeEndpointRef<'_>> = leaders
-        .iter()
-        .filter_map(|id| {
-            let node = image.as_ref()?.endpoint(*id, &context.listener.name)?;
-            Some(NodeEndpointRef {
-                node_id: *id,
-                host: node.host,
-                port: i32::from(node.port),
-                rack: node.rack,
-            })
+    if !leaders.is_empty() && terms.replica.is_none() {
+        context.services.node.metrics().leader_hints.add(1);
+    }
+    let hints = LeaderHints::new(context, !leaders.is_empty());
+    let endpoints: Vec<NodeEndpointRef<'_>> = hints
+        .addresses(context, &leaders)
+        .map(|node| NodeEndpointRef {
+            node_id: node.id,
+            host: node.host,
+            port: i32::from(node.port),
+            rack: node.rack,
         })
         .collect();
     let response = FetchResponseRef {

@@ -1,7 +1,8 @@
-//! Fetch: long polls and incremental sessions. Planning what to read (`read.rs`) is apart from
-//! putting the bytes into an answer (`answer.rs`).
+//! Fetch: long polls and incremental sessions. Planning what to read (`read.rs`) is apart from putting the bytes into an
+//! answer (`answer.rs`). A fetch that is not answered at once goes through the states of `parked.rs`.
 
 mod answer;
+mod parked;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -16,11 +17,10 @@ use thalweg_wire::{ErrorCode, Reader};
 use crate::api::context::{Context, Scratch};
 use crate::api::fetch_session::{Mode, Session, TopicKey, Wanted};
 use crate::net::budget::Charge;
-use crate::net::connection::{Handled, Parked};
-use crate::node::pool::Stopped;
-use crate::replicas::wait::{Registered, Waiter};
+use crate::net::connection::Handled;
 
-use read::{Attempt, Cold};
+use parked::{ParkedFetch, State};
+use read::Attempt;
 
 /// Limits and isolation of one request.
 #[derive(Clone, Copy, Debug)]
@@ -44,10 +44,6 @@ const FIRST_FROM_ANY_REPLICA: i16 = 11;
 
 /// Of a fetch that there was no room to wait for.
 const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
-
-/// How long a fetch in a leader epoch that this broker does not know yet waits for it, at most: the fetcher has heard
-/// earlier of a leader change.
-const METADATA_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// A replica on another broker that fetches.
 #[derive(Clone, Copy, Debug)]
@@ -197,22 +193,8 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     let (attempt, is_left_out) = match read::attempt(context, &terms, &plan, &[]) {
         Ok(attempt) => (attempt, false),
         Err(cold) => {
-            if let Some(mut room) = room_to_read(context, &plan) {
-                let context = context.clone();
-                return Handled::Parked(Box::pin(async move {
-                    let (plan, mut terms) = (Arc::new(plan), terms);
-                    let found = attempt_waiting(&context, terms, &plan, cold, &mut room).await;
-                    match found {
-                        Ok(attempt) if attempt.waits_for_metadata(&terms) => {
-                            wait_for_metadata(context, terms, plan, attempt, room).await
-                        }
-                        Ok(attempt) => {
-                            terms.note_replica();
-                            answer_or_park(context, terms, plan, attempt, room).await
-                        }
-                        Err(stopped) => Parked::close(stopped.to_string()),
-                    }
-                }));
+            if let Some(room) = room_to_read(context, &plan) {
+                return parked(context, terms, plan, State::Reads { cold, room });
             }
             let attempt = read::attempt_in_memory(context, &terms, &plan);
             terms.throttle_if_nothing(&attempt);
@@ -224,8 +206,7 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         && let Some(room) = room_to_wait(context, &plan, &attempt)
     {
         services.node.metrics().fetches_parked.add(1);
-        let waiting = wait_for_metadata(context.clone(), terms, Arc::new(plan), attempt, room);
-        return Handled::Parked(Box::pin(waiting));
+        return parked(context, terms, plan, State::AwaitsEpoch { attempt, room });
     }
     terms.note_replica();
     // What was left out is not looked at again while it waits: the next fetch may have room.
@@ -233,235 +214,30 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         true => None,
         false => room_to_wait(context, &plan, &attempt),
     };
-    let Some(room) = room else {
-        if !is_left_out && !attempt.may_be_answered(&terms) {
-            terms.throttle = NO_ROOM_THROTTLE;
-        }
-        return match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
-            Ok(written) => {
-                scratch.reply.files = written.files;
-                scratch.reply.charge = written.charge;
-                scratch.reply.mute = terms.throttle;
-                Handled::Reply
-            }
-            Err(answer::Failed::NeedsDisk(attempt, cold)) => {
-                let context = context.clone();
-                Handled::Parked(Box::pin(async move {
-                    answer::finish_cold(&context, terms, &plan, attempt, cold, None).await
-                }))
-            }
-            Err(answer::Failed::Close(reason)) => Handled::Close(reason),
-        };
-    };
-    services.node.metrics().fetches_parked.add(1);
-    Handled::Parked(Box::pin(park(context.clone(), terms, Arc::new(plan), attempt, room)))
-}
-
-/// The fetch waits in the lists of its partitions.
-fn register(terms: &Terms, attempt: &Attempt) -> Registered {
-    let missing = attempt.missing(terms);
-    let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
-    let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
-    match terms.replica {
-        None => Registered::consumer(waiter, partitions),
-        Some(_) => Registered::replica(waiter, partitions),
+    if let Some(room) = room {
+        services.node.metrics().fetches_parked.add(1);
+        return parked(context, terms, plan, State::AwaitsRecords { attempt, room });
     }
-}
-
-/// Waits until this broker knows the leader epoch that the fetcher knows, or there is enough without, and begins then.
-async fn wait_for_metadata(
-    context: Context,
-    mut terms: Terms,
-    plan: Arc<Plan>,
-    first: Attempt,
-    mut room: Charge,
-) -> Parked {
-    let deadline = tokio::time::Instant::now() + METADATA_WAIT_MAX.min(terms.max_wait);
-    let mut attempt = first;
-    let mut is_late = false;
-    while !is_late && attempt.waits_for_metadata(&terms) && !context.services.node.is_stopping() {
-        let published = context.services.node.published().notified();
-        let waiter = register(&terms, &attempt);
-        // There is room for one.
-        drop(attempt);
-        attempt = match again(&context, terms, &plan, None, &mut room).await {
-            Ok(attempt) => attempt,
-            Err(stopped) => return Parked::close(stopped.to_string()),
-        };
-        if attempt.waits_for_metadata(&terms) {
-            is_late = tokio::select! {
-                () = published => false,
-                () = waiter.woken() => false,
-                () = tokio::time::sleep_until(deadline) => true,
-            };
-            drop(attempt);
-            attempt = match again(&context, terms, &plan, None, &mut room).await {
-                Ok(attempt) => attempt,
-                Err(stopped) => return Parked::close(stopped.to_string()),
-            };
-        }
-    }
-    terms.note_replica();
-    if attempt.may_be_answered(&terms) {
-        drop(room);
-        return answer::finish(&context, terms, &plan, attempt, None).await;
-    }
-    park(context, terms, plan, attempt, room).await
-}
-
-/// Waits until there may be more to answer; whether the wait is over, however much there is.
-async fn wait_for_more(
-    context: &Context,
-    terms: &Terms,
-    attempt: &Attempt,
-    waiter: &Waiter,
-    deadline: tokio::time::Instant,
-) -> bool {
-    let services = &context.services;
-    let polls = &services.replicas.shared().short_polls;
-    let partitions = attempt.parts.len();
-    let sooner = |short: Option<Duration>| {
-        short.map_or(deadline, |wait| deadline.min(tokio::time::Instant::now() + wait))
-    };
-    let Some(replica) = terms.replica else {
-        let read = attempt.parts.iter().filter_map(|part| part.partition.as_ref());
-        let topics = read.map(|partition| &*partition.topic);
-        let short =
-            polls.consumer_wait_max(topics, partitions, services.node.clock().monotonic_ms());
-        return tokio::time::timeout_at(sooner(short), waiter.woken()).await.is_err();
-    };
-    loop {
-        let begun = polls.begun();
-        let short = polls.wait_max(replica.id, partitions, services.node.clock().monotonic_ms());
-        let deadline = sooner(short);
-        tokio::select! {
-            () = waiter.woken() => return false,
-            () = tokio::time::sleep_until(deadline) => return true,
-            () = begun => {
-                if polls.wait_max(replica.id, partitions, services.node.clock().monotonic_ms()).is_some() {
-                    return true;
-                }
-            }
-        }
-    }
-}
-
-/// Answers if there is enough, waits for more otherwise. `held` is what it had room for until now: who
-/// has waited for an index need not find room again to wait for the records.
-async fn answer_or_park(
-    context: Context,
-    mut terms: Terms,
-    plan: Arc<Plan>,
-    attempt: Attempt,
-    held: Charge,
-) -> Parked {
-    if attempt.may_be_answered(&terms) {
-        return answer::finish(&context, terms, &plan, attempt, Some(held)).await;
-    }
-    drop(held);
-    let Some(room) = room_to_wait(&context, &plan, &attempt) else {
+    if !is_left_out && !attempt.may_be_answered(&terms) {
         terms.throttle = NO_ROOM_THROTTLE;
-        return answer::finish(&context, terms, &plan, attempt, None).await;
-    };
-    context.services.node.metrics().fetches_parked.add(1);
-    park(context, terms, plan, attempt, room).await
-}
-
-/// Looks again, at what is new since `before` if there is that, off the worker as soon as a disk has
-/// to be waited for.
-async fn again(
-    context: &Context,
-    terms: Terms,
-    plan: &Arc<Plan>,
-    before: Option<Attempt>,
-    room: &mut Charge,
-) -> Result<Attempt, Stopped> {
-    let found = match before {
-        Some(before) => read::refresh(context, &terms, plan, before),
-        None => read::attempt(context, &terms, plan, &[]),
-    };
-    match found {
-        Ok(attempt) => Ok(attempt),
-        Err(cold) => attempt_waiting(context, terms, plan, cold, room).await,
+    }
+    match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
+        Ok(written) => {
+            scratch.reply.files = written.files;
+            scratch.reply.charge = written.charge;
+            scratch.reply.mute = terms.throttle;
+            Handled::Reply
+        }
+        Err(answer::Failed::NeedsDisk(attempt, cold)) => {
+            parked(context, terms, plan, State::Gathers { attempt, cold, room: None })
+        }
+        Err(answer::Failed::Close(reason)) => Handled::Close(reason),
     }
 }
 
-/// Looks at all partitions on the pool of the directory that is cold, and on that of the next one
-/// that is: a stalled disk takes threads from its own pool only. `room` is for what the fetch holds: it
-/// goes with the work, which goes on when the client has gone.
-async fn attempt_waiting(
-    context: &Context,
-    terms: Terms,
-    plan: &Arc<Plan>,
-    cold: Cold,
-    room: &mut Charge,
-) -> Result<Attempt, Stopped> {
-    let mut may_wait_for = Vec::new();
-    let mut cold = cold;
-    loop {
-        may_wait_for.push(cold.0.id());
-        let (asking, plan, waited) = (context.clone(), Arc::clone(plan), may_wait_for.clone());
-        let pool = context.services.replicas.disk_reads().of(&cold.0);
-        let held = std::mem::replace(room, Charge::new(context.services.front.fetch_budget()));
-        let work = move || (read::attempt(&asking, &terms, &plan, &waited), held);
-        let (found, held) = pool.run(work).await?;
-        *room = held;
-        match found {
-            Ok(attempt) => return Ok(attempt),
-            Err(next) => cold = next,
-        }
-    }
-}
-
-/// Waits for data, then answers. `room` is for what it holds meanwhile.
-async fn park(
-    context: Context,
-    terms: Terms,
-    plan: Arc<Plan>,
-    first: Attempt,
-    mut room: Charge,
-) -> Parked {
-    let deadline = tokio::time::Instant::now() + terms.max_wait;
-    let mut attempt = first;
-    loop {
-        let missing = attempt.missing(&terms);
-        let waiter = register(&terms, &attempt);
-        // What came between the attempt and the registration woke nobody.
-        attempt = match again(&context, terms, &plan, Some(attempt), &mut room).await {
-            Ok(attempt) => attempt,
-            Err(stopped) => return Parked::close(stopped.to_string()),
-        };
-        let mut over = attempt.is_enough(&terms) || context.services.node.is_stopping();
-        if !over {
-            // No longer missing. What came since the registration is counted twice by this, and
-            // wakes early, which costs a look; not to count it would be to wait for too much.
-            let found = attempt.found_of(missing, &terms);
-            waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
-            over = wait_for_more(&context, &terms, &attempt, &waiter, deadline).await
-                || context.services.node.is_stopping();
-            let before = (!waiter.is_changed()).then_some(attempt);
-            attempt = match again(&context, terms, &plan, before, &mut room).await {
-                Ok(attempt) => attempt,
-                Err(stopped) => return Parked::close(stopped.to_string()),
-            };
-        }
-        drop(waiter);
-        let is_enough = attempt.is_enough(&terms);
-        if !is_enough && over {
-            let metrics = context.services.node.metrics();
-            let of_kind = if terms.replica.is_none() {
-                &metrics.consumer_fetches_expired
-            } else {
-                &metrics.follower_fetches_expired
-            };
-            of_kind.add(1);
-        }
-        if over || is_enough {
-            // Copies for the answer come from the same budget.
-            drop(room);
-            return answer::finish(&context, terms, &plan, attempt, None).await;
-        }
-    }
+/// Parks the fetch in a state.
+fn parked(context: &Context, terms: Terms, plan: Plan, state: State) -> Handled {
+    Handled::Parked(Box::pin(ParkedFetch::new(context, terms, plan).run(state)))
 }
 
 fn top_level_error(context: &Context, scratch: &mut Scratch, code: ErrorCode) -> Handled {

@@ -4,7 +4,7 @@ use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::{BrokerConfig, ConfigError, NOT_YET, Properties, Report};
 
 use super::{Area, Finding, Findings};
-use crate::boot::start;
+use crate::boot::{listen, open};
 
 /// Reasons for which a config does nothing, without anything being lost by it.
 const HARMLESS: [&str; 4] = ["coord", "metrics", "quorum", "threads"];
@@ -137,11 +137,11 @@ fn inactive_action(reason: &str) -> &'static str {
 pub(super) fn sockets(config: &BrokerConfig, findings: &mut Vec<Finding>) {
     let mut found = Findings { area: Area::Config, all: findings };
     // They are closed at once.
-    if let Err(error) = start::bind_all(config) {
+    if let Err(error) = listen::bind_all(config) {
         found.refused(error.to_string(), "free the address, or choose another one");
     }
-    let (dirs, metadata_dir) = start::directories(config);
-    if let Err(error) = start::shares(&dirs, &metadata_dir) {
+    let (dirs, metadata_dir) = open::directories(config);
+    if let Err(error) = open::shares(&dirs, &metadata_dir) {
         found.refused(error.to_string(), "raise the limit");
     }
 }

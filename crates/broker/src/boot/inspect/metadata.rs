@@ -23,7 +23,7 @@ use thalweg_wire::messages::describe_quorum_request::{PartitionData, TopicData};
 use tokio::time::Instant;
 
 use super::{Area, Finding, Findings, Options, Severity};
-use crate::boot::start;
+use crate::boot::listen;
 use crate::control::kraft::{
     MetadataLogError, ObserverLog, ObserverTask, Owner, QuorumStatus, Retention, sole_voter,
 };
@@ -107,7 +107,7 @@ fn owner(config: &BrokerConfig, metadata_dir: &Path) -> Owner {
     Owner {
         node_id: config.node_id(),
         directory_id: meta.and_then(|meta| meta.directory_id).unwrap_or(Uuid::ZERO),
-        listener: start::controller_listener(config, &[]),
+        listener: listen::controller_listener(config, &[]),
         static_voters: config.voters().iter().map(|voter| voter.id).collect(),
         release: MetadataVersion::named(config.format_release_version())
             .unwrap_or(MetadataVersion::LATEST),

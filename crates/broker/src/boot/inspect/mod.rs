@@ -20,7 +20,7 @@ use thalweg_metadata::features::METADATA_VERSION;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
-use crate::boot::start;
+use crate::boot::{listen, open};
 use crate::control::membership::{self, Cluster};
 use crate::net::hosts;
 
@@ -240,7 +240,7 @@ async fn look(config: &BrokerConfig, options: &Options, inspection: &mut Inspect
         configs::sockets(config, &mut inspection.findings);
     }
 
-    let (paths, metadata_dir) = start::directories(config);
+    let (paths, metadata_dir) = open::directories(config);
     let mut all = paths.clone();
     if !all.contains(&metadata_dir) {
         all.push(metadata_dir.clone());
@@ -256,7 +256,7 @@ async fn look(config: &BrokerConfig, options: &Options, inspection: &mut Inspect
     inspection.previous_broker_epoch = directories::previous_broker_epoch(&surveys, paths.len());
     directories::check(&surveys, config, options.is_takeover, &mut inspection.findings);
 
-    let own_cluster = start::existing_cluster_id(paths.iter().chain([&metadata_dir]));
+    let own_cluster = open::existing_cluster_id(paths.iter().chain([&metadata_dir]));
     let cluster = match (config.roles().controller, options.offline) {
         (true, _) => {
             inspection.is_new_cluster = own_cluster.is_none();
@@ -300,7 +300,7 @@ async fn look(config: &BrokerConfig, options: &Options, inspection: &mut Inspect
 
 fn listeners(config: &BrokerConfig) -> Vec<ListenerState> {
     let each = config.broker_listeners().into_iter().map(|endpoint| {
-        let (host, port) = start::advertised(config, endpoint, endpoint.port);
+        let (host, port) = listen::advertised(config, endpoint, endpoint.port);
         ListenerState {
             name: endpoint.listener.clone(),
             protocol: endpoint.protocol.name(),

@@ -17,7 +17,6 @@ use tokio::sync::Mutex;
 use super::checkpoints::Due;
 use super::controller::ControllerError;
 use super::log::{MetadataLog, MetadataLogError};
-use crate::control::registration;
 use crate::node::Node;
 use crate::node::metadata_listener::MetadataListener;
 
@@ -130,10 +129,8 @@ impl EmbeddedController {
 
     /// The broker goes: nobody leads its partitions until it is back. On a thread that may wait.
     pub(crate) fn leave(&self) -> Result<(), ControllerError> {
-        self.apply(&mut self.state.blocking_lock(), |image| {
-            (registration::leave(image, self.node.id()), ())
-        })
-        .map(|_| ())
+        self.apply(&mut self.state.blocking_lock(), |image| (leave(image, self.node.id()), ()))
+            .map(|_| ())
     }
 
     /// The start is over: what it decided is flushed. On a thread that may wait.
@@ -287,4 +284,20 @@ struct Decided<T> {
     answer: T,
     /// Topics with partitions whose logs are opened later.
     put_off: BTreeSet<Uuid>,
+}
+
+/// Records with which the broker leaves: its partitions have no leader until it is back.
+fn leave(image: &MetadataImage, node_id: i32) -> Vec<MetadataRecord> {
+    let Some(broker) = image.cluster.broker(node_id).filter(|broker| !broker.fenced) else {
+        return Vec::new();
+    };
+    // Fenced only: taking leadership away and giving it back would cost every client a new leader
+    // epoch at each restart of the only broker there is.
+    let record = thalweg_wire::messages::BrokerRegistrationChangeRecord {
+        broker_id: node_id,
+        broker_epoch: broker.epoch,
+        fenced: 1,
+        ..Default::default()
+    };
+    vec![record.into()]
 }

@@ -14,8 +14,10 @@ use tokio::sync::watch;
 
 use super::log::MetadataLogError;
 use super::observer_log::ObserverLog;
-use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
+use crate::net::kept::KeptConnection;
+use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
 use crate::node::clock::Clock;
+use crate::node::logged_once::LoggedOnce;
 use crate::node::metadata_listener::MetadataListener;
 
 /// Answers in a row that cannot be carried out: about half a minute of them. Whoever does not know what is new must not
@@ -79,7 +81,7 @@ struct State {
     listener: String,
     clock: Clock,
     /// The last trouble that was said, so that it is said once.
-    said: String,
+    logged: LoggedOnce,
     /// Answers in a row that could not be carried out.
     failures: u32,
 }
@@ -91,7 +93,7 @@ pub(crate) struct ObserverTask {
     client_id: Arc<str>,
     timeouts: Timeouts,
     /// To whoever was asked last.
-    connection: Option<(Endpoint, Outgoing)>,
+    connection: KeptConnection,
     status: watch::Sender<QuorumStatus>,
 }
 
@@ -129,11 +131,18 @@ impl ObserverTask {
             publisher,
             listener: config.listener,
             clock: clock.clone(),
-            said: String::new(),
+            logged: LoggedOnce::default(),
             failures: 0,
         });
         let status = watch::Sender::new(state.status());
-        ObserverTask { state, clock, client_id, timeouts, connection: None, status }
+        ObserverTask {
+            state,
+            clock,
+            client_id,
+            timeouts,
+            connection: KeptConnection::default(),
+            status,
+        }
     }
 
     /// What is known of the quorum, now and later.
@@ -195,7 +204,7 @@ impl ObserverTask {
         match self.try_to_ask(endpoint, question).await {
             Ok(answer) => answer,
             Err(error) => {
-                self.connection = None;
+                self.connection.close();
                 Answer::None(error)
             }
         }
@@ -206,15 +215,7 @@ impl ObserverTask {
         endpoint: &Endpoint,
         question: &Question,
     ) -> Result<Answer, OutgoingError> {
-        let connection = match &mut self.connection {
-            Some((known, connection)) if known == endpoint => connection,
-            other => {
-                // The other one is closed first: nobody is asked in the meantime.
-                *other = None;
-                let opened = Outgoing::open(endpoint, &self.client_id, self.timeouts).await?;
-                &mut other.insert((endpoint.clone(), opened)).1
-            }
-        };
+        let connection = self.connection.to(endpoint, &self.client_id, self.timeouts).await?;
         Ok(match question {
             Question::Fetch(request) => Answer::Fetched(connection.call(request).await?),
             Question::FetchSnapshot(request) => {
@@ -282,7 +283,7 @@ impl State {
                     let publisher = Arc::clone(&self.publisher);
                     self.log.commit(high_watermark, |update| drop(publisher.publish(update)))?;
                 }
-                self.said.clear();
+                self.logged.clear();
             }
             Step::Truncate(to) => {
                 tracing::info!(
@@ -355,9 +356,8 @@ impl State {
     /// Says what is wrong, once.
     fn say(&mut self, error: &dyn std::fmt::Display) {
         let text = error.to_string();
-        if text != self.said {
+        if self.logged.is_news(&text) {
             tracing::warn!(error = text, "the metadata log of the quorum is not followed for now");
-            self.said = text;
         }
     }
 }

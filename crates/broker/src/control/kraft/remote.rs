@@ -12,7 +12,6 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use thalweg_connection::{ApiVersions, pipeline};
 use thalweg_metadata::controller::ControllerRequest;
-use thalweg_replication::observer::Endpoint;
 use thalweg_wire::messages::{DefaultPrincipalData, EnvelopeRequest};
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Request, Writer};
 use tokio::sync::{Mutex, watch};
@@ -21,6 +20,7 @@ use tokio::time::{Instant, timeout_at};
 use super::controller::{Client, ControllerError};
 use super::observer::QuorumStatus;
 use crate::control::membership::Life;
+use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
 
 /// How long a request may wait for an active controller, as in the Java broker.
@@ -38,7 +38,7 @@ pub(crate) struct Channel {
     timeouts: Timeouts,
     /// What the one that answered last speaks.
     versions: ArcSwap<ApiVersions>,
-    connection: Mutex<Option<(Endpoint, Outgoing)>>,
+    connection: Mutex<KeptConnection>,
 }
 
 impl Channel {
@@ -63,35 +63,31 @@ impl Channel {
         let connection = self.connect(&mut held).await?;
         let answer = connection.call(request).await;
         if answer.is_err() {
-            *held = None;
+            held.close();
         }
         answer
     }
 
     async fn connect<'a>(
         &self,
-        held: &'a mut Option<(Endpoint, Outgoing)>,
+        held: &'a mut KeptConnection,
     ) -> Result<&'a mut Outgoing, OutgoingError> {
         let mut quorum = self.quorum.clone();
         // The observer has ended if there will never be one.
         let known = quorum.wait_for(|status| status.endpoint.is_some()).await;
         let endpoint = known.ok().and_then(|status| status.endpoint.clone());
         let endpoint = endpoint.ok_or(OutgoingError::GivenUp)?;
-        let is_usable = |(known, connection): &(Endpoint, Outgoing)| {
-            *known == endpoint && connection.is_usable()
-        };
-        if !held.as_ref().is_some_and(is_usable) {
-            *held = None;
-            let opened = Outgoing::open(&endpoint, &self.client_id, self.timeouts).await?;
-            self.versions.store(Arc::new(opened.versions().clone()));
-            return Ok(&mut held.insert((endpoint, opened)).1);
+        let is_new = !held.goes_to(&endpoint);
+        let connection = held.to(&endpoint, &self.client_id, self.timeouts).await?;
+        if is_new {
+            self.versions.store(Arc::new(connection.versions().clone()));
         }
-        held.as_mut().map(|(_, connection)| connection).ok_or(OutgoingError::GivenUp)
+        Ok(connection)
     }
 
     /// The one it was sent to does not lead any more.
     async fn forget(&self) {
-        *self.connection.lock().await = None;
+        self.connection.lock().await.close();
     }
 }
 

@@ -16,6 +16,7 @@ use tokio::time::error::Elapsed;
 use crate::control::kraft::Channel;
 use crate::net::outgoing::OutgoingError;
 use crate::node::Node;
+use crate::node::logged_once::LoggedOnce;
 
 /// The least time that a controller has to answer.
 const ANSWER_MIN: Duration = Duration::from_millis(500);
@@ -184,7 +185,7 @@ impl Life {
 
 /// What was wrong last, so that it is said once and not with every attempt.
 #[derive(Default)]
-struct Said(Option<String>);
+struct Said(LoggedOnce);
 
 impl Said {
     /// An answer, if there is one. Says what is wrong with it, or with that there is none.
@@ -201,13 +202,16 @@ impl Said {
             Ok(Err(error)) => (None, Some(error.to_string())),
             Err(_) => (None, Some("no answer in time".to_owned())),
         };
-        if wrong != self.0 {
-            if let Some(error) = &wrong {
-                tracing::warn!(error, "the active controller does not take what this broker says");
-            } else {
-                tracing::info!("the active controller takes what this broker says again");
+        if self.0.is_news(wrong.as_deref().unwrap_or_default()) {
+            match wrong {
+                Some(error) => {
+                    tracing::warn!(
+                        error,
+                        "the active controller does not take what this broker says"
+                    );
+                }
+                None => tracing::info!("the active controller takes what this broker says again"),
             }
-            self.0 = wrong;
         }
         answer
     }

@@ -11,8 +11,9 @@ use tokio::sync::{Notify, oneshot};
 
 use super::question::{Question, Verdict};
 use crate::coordination::Coordination;
+use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
-use crate::net::peer::{self, Connection};
+use crate::net::peer;
 
 /// First version in which brokers ask about several transactions: every broker that can be in a cluster with this one,
 /// which is from 4.0 on, has it.
@@ -94,7 +95,7 @@ impl Coordinator {
     async fn send_all(self: Arc<Self>, coordination: Arc<Coordination>) {
         let client_id: Arc<str> =
             format!("broker-{}-add-partitions-to-txn", coordination.node.id()).into();
-        let mut connection: Connection = None;
+        let mut connection = KeptConnection::default();
         loop {
             let all = std::mem::take(&mut self.waiting.lock().by_transaction);
             if all.is_empty() {
@@ -115,15 +116,15 @@ impl Coordinator {
         &self,
         coordination: &Arc<Coordination>,
         client_id: &Arc<str>,
-        connection: &mut Connection,
+        connection: &mut KeptConnection,
         mut all: BTreeMap<String, Asked>,
     ) {
         let transactions = all.values().map(|asked| asked.question.to_transaction()).collect();
         let request = AddPartitionsToTxnRequest { transactions, ..Default::default() };
-        let was_open = connection.is_some();
+        let was_open = connection.is_open();
         let mut answer = self.call(coordination, client_id, connection, &request).await;
         if answer.is_err() {
-            *connection = None;
+            connection.close();
             // The other side may have closed what was kept. Nothing is done twice that is asked twice.
             let is_closed =
                 matches!(answer, Err(OutgoingError::Io { .. } | OutgoingError::Closed { .. }));
@@ -153,7 +154,7 @@ impl Coordinator {
             Err(error) => {
                 tracing::info!(coordinator = self.id, %error,
                     "a transaction coordinator was not reached; producers try again");
-                *connection = None;
+                connection.close();
             }
         }
         answer_all(all, ErrorCode::NETWORK_EXCEPTION);
@@ -163,7 +164,7 @@ impl Coordinator {
         &self,
         coordination: &Arc<Coordination>,
         client_id: &Arc<str>,
-        connection: &mut Connection,
+        connection: &mut KeptConnection,
         request: &AddPartitionsToTxnRequest,
     ) -> Result<AddPartitionsToTxnResponse, OutgoingError> {
         let timeout = u64::try_from(coordination.node.settings().request_timeout_ms()).unwrap_or(0);

@@ -10,8 +10,9 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use thalweg_wire::Uuid;
 
-use crate::coordination::Coordination;
+use crate::node::Node;
 use crate::node::metrics::Counter;
+use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
 /// So much longer than `transaction.max.timeout.ms` a transaction is open before it counts, as in Kafka: its coordinator
@@ -30,12 +31,11 @@ pub(crate) struct LateTransactions {
 }
 
 /// Partitions led here that have one.
-fn late(coordination: &Coordination) -> Vec<Arc<Partition>> {
-    let now_ms = coordination.node.clock().wall_ms();
-    let max_ms =
-        i64::from(coordination.node.settings().config.transaction_max_timeout_ms()) + BUFFER_MS;
+fn late(node: &Node, replicas: &Replicas) -> Vec<Arc<Partition>> {
+    let now_ms = node.clock().wall_ms();
+    let max_ms = i64::from(node.settings().config.transaction_max_timeout_ms()) + BUFFER_MS;
     let mut late = Vec::new();
-    for topic in coordination.replicas.topics().iter() {
+    for topic in replicas.topics().iter() {
         late.extend(topic.partitions().filter(|it| is_late(it, now_ms, max_ms)).cloned());
     }
     late
@@ -48,8 +48,8 @@ fn is_late(partition: &Partition, now_ms: i64, max_ms: i64) -> bool {
 
 impl LateTransactions {
     /// How many partitions led here have one.
-    pub(crate) fn partitions(coordination: &Coordination) -> usize {
-        late(coordination).len()
+    pub(crate) fn partitions(node: &Node, replicas: &Replicas) -> usize {
+        late(node, replicas).len()
     }
 
     /// How many were found since the broker started.
@@ -58,10 +58,10 @@ impl LateTransactions {
     }
 
     /// Logs those that it has not logged before.
-    pub(crate) fn report(&self, coordination: &Coordination) {
+    pub(crate) fn report(&self, node: &Node, replicas: &Replicas) {
         let mut told = self.told.lock();
         let before = std::mem::take(&mut *told);
-        for partition in late(coordination) {
+        for partition in late(node, replicas) {
             let (topic, index) = (&partition.topic, partition.index);
             let key = (partition.log.topic_id().unwrap_or(Uuid::ZERO), index);
             let known = before.get(&key).copied();
@@ -76,7 +76,7 @@ impl LateTransactions {
                 continue;
             }
             self.found.add(1);
-            let idle_ms = coordination.node.clock().wall_ms().saturating_sub(open.last_timestamp);
+            let idle_ms = node.clock().wall_ms().saturating_sub(open.last_timestamp);
             tracing::warn!(
                 %topic, partition = index, producer_id = open.producer_id,
                 producer_epoch = open.producer_epoch, coordinator_epoch = open.coordinator_epoch,

@@ -23,6 +23,7 @@ use tokio::time::Instant;
 
 use crate::coordination::Coordination;
 use crate::coordination::runtime::Source;
+use crate::node::backoff::Backoff;
 use crate::node::metrics::Counter;
 use crate::node::view::View;
 use leader::Leader;
@@ -46,8 +47,7 @@ struct Pending {
 impl Pending {
     /// When it is sent again, unless the metadata changes before.
     fn again_at(&self) -> Instant {
-        let doubled = BACKOFF.saturating_mul(1 << self.attempts.saturating_sub(1).min(16));
-        Instant::now() + doubled.min(BACKOFF_MAX)
+        Instant::now() + Backoff::new(BACKOFF, BACKOFF_MAX).after(self.attempts)
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) use question::{Operation, Question, Verdict};
 
 use crate::coordination::Coordination;
 use crate::node::Node;
+use crate::node::backoff::Backoff;
 use crate::replicas::partition::{AppendFailure, Partition, Transactional};
 use coordinator::Coordinator;
 
@@ -131,7 +132,7 @@ impl Transactions {
         timeout: Duration,
     ) -> Result<Option<VerificationGuard>, AppendFailure> {
         let until = Instant::now() + timeout.max(BEGIN_TIMEOUT_MIN);
-        let mut backoff = BEGIN_BACKOFF;
+        let mut backoff = Backoff::new(BEGIN_BACKOFF, BEGIN_BACKOFF_MAX);
         loop {
             let now = node.clock().wall_ms();
             if let Some(begun) = partition.try_begin_verification(&batch, now) {
@@ -140,8 +141,7 @@ impl Transactions {
             if Instant::now() >= until || node.is_stopping() {
                 return Err(AppendFailure::TimedOut);
             }
-            tokio::time::sleep(backoff).await;
-            backoff = (backoff * 2).min(BEGIN_BACKOFF_MAX);
+            tokio::time::sleep(backoff.pause()).await;
         }
     }
 

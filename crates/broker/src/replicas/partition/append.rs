@@ -12,6 +12,7 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 use super::Partition;
+use crate::node::backoff::Backoff;
 
 /// How long an append that found no room waits before it asks again, the first time; then twice as
 /// long each time.
@@ -278,7 +279,7 @@ impl Partition {
         let Appending { results, wakes, timeout, .. } = appending;
         let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
         let bytes = batch.len();
-        let mut backoff = FULL_BACKOFF;
+        let mut backoff = Backoff::new(FULL_BACKOFF, FULL_BACKOFF_MAX);
         let result = loop {
             match submitted {
                 Submitted::Done(result) => break result,
@@ -291,12 +292,12 @@ impl Partition {
                     wakes.wake();
                     // Nothing was taken, so that a producer that is told so may send it again.
                     // Its request's memory must not be held for as long as the disk is stuck.
-                    let Some(left) = timeout.checked_sub(backoff) else {
+                    let pause = backoff.pause();
+                    let Some(left) = timeout.checked_sub(pause) else {
                         return Err(AppendFailure::TimedOut);
                     };
                     *timeout = left;
-                    tokio::time::sleep(backoff).await;
-                    backoff = (backoff * 2).min(FULL_BACKOFF_MAX);
+                    tokio::time::sleep(pause).await;
                     submitted = self.log.submit(batch, &context, &waiter, 0);
                 }
             }

@@ -9,6 +9,8 @@ mod append;
 mod delayed_produce;
 mod piece;
 mod read;
+#[cfg(test)]
+pub(crate) mod testing;
 mod verify;
 
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
@@ -17,7 +19,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
-use thalweg_log::{DecidedListener, Log};
+use thalweg_log::{DecidedListener, Log, Role};
 use thalweg_metadata::image::{MetadataImage, Partition as Assignment};
 use thalweg_replication::{
     Acknowledged, AlterPartition, Altered, Applied, Context, Fetched, Offsets, Outcome, Replica,
@@ -37,7 +39,7 @@ pub(crate) use verify::Transactional;
 
 use crate::node::Node;
 use crate::replicas::replication::{IsrChanges, ShortPolls, Throttles};
-use crate::replicas::topics::TopicSettings;
+use crate::replicas::topic_settings::TopicSettings;
 use crate::replicas::wait::WakeList;
 use delayed_produce::DelayedProduceList;
 
@@ -77,6 +79,18 @@ pub(crate) trait HighWatermarkListener: Send + Sync {
     fn high_watermark_raised(&self);
 }
 
+/// What became of a change of role.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[must_use]
+pub(crate) enum RoleChange {
+    /// It is done, or there was none.
+    Done,
+    /// It waits for a log that hangs, as the first one: a thread that may wait has to do it.
+    BeginsToWait,
+    /// It waits with one before.
+    Waits,
+}
+
 /// A partition with a replica on this broker.
 pub(crate) struct Partition {
     pub(crate) topic: Arc<str>,
@@ -98,6 +112,8 @@ pub(crate) struct Partition {
     is_in_sync_follower: AtomicBool,
     /// When this broker led last, on the monotonic clock; 0 if it never did.
     led_until_ms: AtomicU64,
+    /// A change of role waits for a write that hangs: until then the partition neither leads nor follows.
+    role_waits: AtomicBool,
     shared: Arc<Shared>,
     settings: Arc<ArcSwap<TopicSettings>>,
 }
@@ -160,6 +176,7 @@ impl Partition {
             led_since: AtomicI32::new(-1),
             is_in_sync_follower: AtomicBool::new(false),
             led_until_ms: AtomicU64::new(0),
+            role_waits: AtomicBool::new(false),
             shared,
             settings,
         }
@@ -200,16 +217,60 @@ impl Partition {
         }
     }
 
-    /// What the metadata says of the partition: who leads, who is in sync. One caller at a time.
-    pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) {
+    /// The role that a change of the metadata brings, if it is another one.
+    fn next_role(&self, assignment: &Assignment) -> Option<Role> {
         let before = self.leader();
-        let leads = assignment.leader == self.shared.node.id();
-        let is_new = assignment.leader_epoch > before.epoch
-            || assignment.leader_epoch == before.epoch && !before.is_local;
-        // First, so that nothing is appended in an older epoch behind where the new one begins.
-        if leads && is_new {
-            self.log.make_leader(assignment.leader_epoch);
+        let epoch = assignment.leader_epoch;
+        let is_waiting = self.role_waits.load(Ordering::Acquire);
+        if assignment.leader == self.shared.node.id() {
+            let is_new = epoch > before.epoch || epoch == before.epoch && !before.is_local;
+            return (is_new || is_waiting).then_some(Role::Leader { epoch });
         }
+        // Otherwise metadata of the same epoch would wait for a write that hangs.
+        let is_new = epoch > before.epoch || before.is_local;
+        (is_new || is_waiting).then_some(Role::Follower { epoch })
+    }
+
+    /// A change of role waits, because a write of the log hangs. Says whether none waited before.
+    fn wait_for_role(&self) -> bool {
+        self.is_in_sync_follower.store(false, Ordering::Release);
+        self.leads_no_more();
+        self.wake_all();
+        !self.role_waits.swap(true, Ordering::AcqRel)
+    }
+
+    /// Changes the log's role to that of the metadata, however long it takes: to be called before [`Self::apply`] where
+    /// that has found the log hanging.
+    pub(crate) fn take_role(&self, assignment: &Assignment) {
+        if let Some(role) = self.next_role(assignment) {
+            self.log.set_role(role);
+        }
+    }
+
+    /// What the metadata says of the partition: who leads, who is in sync. One caller at a time. Does not wait for a log
+    /// that hangs: then nothing is applied, and the partition neither leads nor follows.
+    pub(crate) fn apply(&self, assignment: &Assignment, image: &MetadataImage) -> RoleChange {
+        // A change that is older than what is known changes no role.
+        let is_stale = self.replica.lock().is_stale(assignment);
+        // First, so that nothing is appended in an older epoch behind where the new one begins.
+        if !is_stale
+            && let Some(role) = self.next_role(assignment)
+            && !self.log.try_set_role(role)
+        {
+            return match self.wait_for_role() {
+                true => RoleChange::BeginsToWait,
+                false => RoleChange::Waits,
+            };
+        }
+        if !is_stale {
+            self.role_waits.store(false, Ordering::Release);
+        }
+        self.apply_now(assignment, image);
+        RoleChange::Done
+    }
+
+    fn apply_now(&self, assignment: &Assignment, image: &MetadataImage) {
+        let before = self.leader();
         let (applied, is_alone) = {
             let mut replica = self.replica.lock();
             let applied = self.with_context(image, |now| replica.apply(assignment, now));
@@ -217,17 +278,13 @@ impl Partition {
         };
         match applied {
             Applied::Stale => return,
-            Applied::Follows { is_new_epoch } => {
+            Applied::Follows { .. } => {
                 if before.is_local {
                     self.led_until_ms
                         .store(self.shared.node.clock().monotonic_ms().max(1), Ordering::Release);
                 }
                 let is_in_sync = assignment.isr.contains(&self.shared.node.id());
                 self.is_in_sync_follower.store(is_in_sync, Ordering::Release);
-                // Whoever sets the role waits for a write that hangs: all other metadata would wait as well.
-                if is_new_epoch || before.is_local {
-                    self.log.make_follower(assignment.leader_epoch);
-                }
                 self.leads_no_more();
             }
             Applied::Leads { is_new_leader, high_watermark, .. } => {
@@ -284,7 +341,8 @@ impl Partition {
             replica.leader_epoch()
         };
         self.is_in_sync_follower.store(false, Ordering::Release);
-        self.log.make_follower(epoch);
+        // Where a write hangs, the log takes no append from here on all the same.
+        self.log.try_set_role(Role::Follower { epoch });
         self.leads_no_more();
         self.wake_all();
     }
@@ -455,6 +513,7 @@ impl Partition {
     pub(crate) fn followed(&self) -> Option<(i32, i32)> {
         let replica = self.replica.lock();
         let follows = !replica.is_leader() && replica.leader() >= 0;
+        let follows = follows && !self.role_waits.load(Ordering::Acquire);
         (follows && replica.leader() != self.shared.node.id())
             .then(|| (replica.leader(), replica.leader_epoch()))
     }
@@ -643,243 +702,4 @@ impl DecidedListener for Partition {
 }
 
 #[cfg(test)]
-mod tests {
-    use thalweg_log::testing::{BatchSpec, TempDir};
-    use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig};
-    use thalweg_wire::Uuid;
-
-    use super::testing::assignment;
-    use super::*;
-
-    struct World {
-        _dir: TempDir,
-        _logs: LogManager,
-        partition: Partition,
-    }
-
-    fn world(min_insync_replicas: i32) -> World {
-        let dir = TempDir::new();
-        let mut config =
-            ManagerConfig::new(vec![dir.path().to_path_buf()], 1, LogConfig::default(), 0);
-        config.cluster_id = Some("test".into());
-        let (logs, _) = LogManager::open(config).unwrap();
-        let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
-        let partition = Partition::of_broker_1("t", log, min_insync_replicas);
-        World { _dir: dir, _logs: logs, partition }
-    }
-
-    fn submit(partition: &Partition, epoch: i32) -> SubmittedOwn {
-        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
-        let mut batch = BatchSpec::new(0, 1).build();
-        partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0)
-    }
-
-    fn append(partition: &Partition, epoch: i32) {
-        let appended = submit(partition, epoch);
-        assert!(matches!(appended, SubmittedOwn::Done(Ok(_))), "{appended:?}");
-    }
-
-    /// What became of the appends up to each offset.
-    async fn results(
-        partition: &Partition,
-        epoch: i32,
-        required: &[i64],
-        then: impl FnOnce(),
-    ) -> Vec<ErrorCode> {
-        let delayed = DelayedProduce::new(required.len());
-        for (number, required) in required.iter().enumerate() {
-            partition.wait_committed(epoch, *required, &delayed, number);
-        }
-        then();
-        let results = delayed.wait(Duration::from_millis(1)).await;
-        partition.leave_delayed(&delayed);
-        results
-    }
-
-    #[tokio::test]
-    async fn what_other_replicas_have_not_is_not_committed() {
-        let World { partition, .. } = &world(1);
-        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
-        append(partition, 0);
-        append(partition, 0);
-        assert_eq!((partition.log.log_end_offset(), partition.log.high_watermark()), (2, 0));
-        let open = [ErrorCode::REQUEST_TIMED_OUT; 2];
-        assert_eq!(results(partition, 0, &[1, 2], || {}).await, open);
-        // The follower leaves the ISR.
-        let shrinks = || partition.assign(&assignment(0, 2, &[1, 2], &[1]));
-        assert_eq!(results(partition, 0, &[1, 2], shrinks).await, [ErrorCode::NONE; 2]);
-        assert_eq!(partition.log.high_watermark(), 2);
-        // Who asks late is told at once; the next append is committed when it is written.
-        assert_eq!(results(partition, 0, &[2], || {}).await, [ErrorCode::NONE]);
-        append(partition, 0);
-        assert_eq!(partition.log.high_watermark(), 3);
-        assert!(!partition.is_alone());
-        partition.assign(&assignment(0, 3, &[1], &[1]));
-        assert!(partition.is_alone());
-    }
-
-    #[test]
-    fn a_new_leader_does_not_know_how_far_the_one_before_had_committed() {
-        let World { partition, .. } = &world(1);
-        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
-        append(partition, 0);
-        assert!(!partition.is_high_watermark_behind(), "nobody led before");
-        partition.assign(&assignment(1, 2, &[1, 2], &[1, 2]));
-        append(partition, 1);
-        assert!(partition.is_high_watermark_behind());
-        partition.assign(&assignment(1, 3, &[1, 2], &[1]));
-        assert!(!partition.is_high_watermark_behind());
-        partition.assign(&assignment(1, 4, &[1], &[1]));
-        assert!(!partition.is_high_watermark_behind());
-    }
-
-    #[tokio::test]
-    async fn fewer_in_sync_replicas_than_must_be_commit_nothing() {
-        let World { partition, .. } = &world(2);
-        partition.assign(&assignment(0, 1, &[1, 2, 3], &[1, 2]));
-        append(partition, 0);
-        partition.assign(&assignment(0, 2, &[1, 2, 3], &[1]));
-        assert_eq!(partition.check_in_sync(), Err(ErrorCode::NOT_ENOUGH_REPLICAS));
-        assert_eq!(partition.log.high_watermark(), 0);
-        let refused = submit(partition, 0);
-        assert!(matches!(refused, SubmittedOwn::Done(Err(AppendFailure::NotEnoughReplicas))));
-        partition.assign(&assignment(0, 3, &[1], &[1]));
-        assert_eq!((partition.check_in_sync(), partition.log.high_watermark()), (Ok(()), 1));
-        append(partition, 0);
-    }
-
-    #[tokio::test]
-    async fn who_waits_hears_when_the_leadership_ends() {
-        let World { partition, .. } = &world(1);
-        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
-        append(partition, 0);
-        let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
-        let moves =
-            || partition.assign(&Assignment { leader: 2, ..assignment(1, 2, &[1, 2], &[1, 2]) });
-        assert_eq!(results(partition, 0, &[1], moves).await, lost);
-        // Another leadership's records may be others.
-        partition.assign(&assignment(2, 3, &[1, 2], &[1]));
-        assert_eq!(results(partition, 0, &[1], || {}).await, lost);
-        partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
-        append(partition, 3);
-        // Elected again without a break: the records are there.
-        let elected_again = || partition.assign(&assignment(4, 5, &[1, 2], &[1]));
-        assert_eq!(results(partition, 3, &[2], elected_again).await, [ErrorCode::NONE]);
-        assert_eq!(results(partition, 3, &[2], || {}).await, [ErrorCode::NONE]);
-        // Not without a break: another broker may have led in epoch 5.
-        partition.assign(&assignment(4, 6, &[1, 2], &[1, 2]));
-        append(partition, 4);
-        let with_gap = || partition.assign(&assignment(6, 7, &[1, 2], &[1]));
-        assert_eq!(results(partition, 4, &[3], with_gap).await, lost);
-        assert_eq!(results(partition, 4, &[3], || {}).await, lost);
-        assert_eq!(results(partition, 6, &[9], || partition.resign(None)).await, lost);
-        assert_eq!(partition.led_epoch(), Err((-1, 6)));
-    }
-
-    #[tokio::test]
-    async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
-        let World { partition, .. } = &world(1);
-        partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
-        append(partition, 0);
-        let moves = || partition.resign(Some((2, 1)));
-        let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
-        assert_eq!(results(partition, 0, &[1], moves).await, lost);
-        assert_eq!(partition.led_epoch(), Err((2, 1)));
-    }
-
-    #[test]
-    fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
-        let World { partition, .. } = &world(1);
-        let follows = |epoch, isr: &[i32]| {
-            let led = assignment(epoch, epoch + 1, &[1, 2], isr);
-            partition.assign(&Assignment { leader: 2, ..led });
-            partition.may_be_elected()
-        };
-        assert!(!partition.may_be_elected(), "nothing is known");
-        assert!(follows(0, &[1, 2]));
-        assert!(!follows(1, &[2]));
-        assert!(follows(2, &[1, 2]));
-        partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
-        assert!(!partition.may_be_elected(), "it leads");
-        assert!(!follows(4, &[1, 2]), "it led a moment ago");
-        let long_ago = partition.shared.node.clock().monotonic_ms().saturating_sub(WAS_LEADER_MS);
-        partition.led_until_ms.store(long_ago, Ordering::Release);
-        assert!(partition.may_be_elected());
-        partition.resign(None);
-        assert!(!partition.may_be_elected());
-    }
-
-    #[test]
-    fn metadata_that_is_old_changes_nothing() {
-        let World { partition, .. } = &world(1);
-        partition.assign(&assignment(4, 7, &[1], &[1]));
-        partition.assign(&Assignment { leader: 2, ..assignment(3, 6, &[1, 2], &[1, 2]) });
-        assert_eq!((partition.led_epoch(), partition.is_alone()), (Ok(4), true));
-        append(partition, 4);
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod testing {
-
-    use super::*;
-
-    /// Settings of a topic that asks for so many in-sync replicas.
-    fn settings(min_insync_replicas: i32) -> Arc<ArcSwap<TopicSettings>> {
-        let settings =
-            TopicSettings { min_insync_replicas, ..crate::replicas::topic_settings::defaults() };
-        Arc::new(ArcSwap::from_pointee(settings))
-    }
-
-    /// What the metadata says of a partition that broker 1 leads.
-    pub(crate) fn assignment(
-        leader_epoch: i32,
-        partition_epoch: i32,
-        replicas: &[i32],
-        isr: &[i32],
-    ) -> Assignment {
-        Assignment {
-            replicas: replicas.to_vec(),
-            directories: Vec::new(),
-            isr: isr.to_vec(),
-            removing_replicas: Vec::new(),
-            adding_replicas: Vec::new(),
-            elr: Vec::new(),
-            last_known_elr: Vec::new(),
-            leader: 1,
-            is_recovering: false,
-            leader_epoch,
-            partition_epoch,
-        }
-    }
-
-    impl Partition {
-        /// A partition of broker 1 that asks for so many in-sync replicas.
-        pub(crate) fn of_broker_1(
-            topic: &str,
-            log: Arc<Log>,
-            min_insync_replicas: i32,
-        ) -> Partition {
-            let node = Node::of_broker_1();
-            let shared = Arc::new(Shared::new(node));
-            Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
-        }
-
-        /// The metadata says this.
-        pub(crate) fn assign(&self, assignment: &Assignment) {
-            self.apply(assignment, &self.shared.node.load_image());
-        }
-
-        /// What [`Partition::go_offline`] did is undone, which does not happen to a broker.
-        pub(crate) fn go_online(&self) {
-            let replica = self.replica.lock();
-            self.is_alone.store(replica.is_alone(), Ordering::Release);
-            self.led_epoch.store(replica.leader_epoch(), Ordering::Release);
-        }
-
-        /// Broker 1 leads, without other replicas.
-        pub(crate) fn lead_alone(&self, epoch: i32) {
-            self.assign(&assignment(epoch, epoch, &[1], &[1]));
-        }
-    }
-}
+mod tests;

@@ -23,8 +23,10 @@ use tokio::sync::Notify;
 use super::answer::{self, Found};
 use super::throttle::Throttle;
 use super::waiting::Waiting;
+use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
-use crate::net::peer::{self, Connection};
+use crate::net::peer;
+use crate::node::logged_once::LoggedOnce;
 use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 
@@ -111,7 +113,7 @@ pub(crate) struct Fetcher {
     /// Something that waited for a disk is done.
     settled: Notify,
     /// The last trouble that was said, so that it is said once.
-    said: Mutex<String>,
+    logged: Mutex<LoggedOnce>,
 }
 
 /// What a log says to its follower.
@@ -148,7 +150,7 @@ impl Fetcher {
             generation: AtomicU64::new(0),
             appending: Mutex::default(),
             settled: Notify::new(),
-            said: Mutex::default(),
+            logged: Mutex::default(),
         }
     }
 
@@ -356,16 +358,14 @@ impl Fetcher {
 
     /// The leader answers again.
     fn recovered(&self) {
-        self.said.lock().clear();
+        self.logged.lock().clear();
     }
 
     /// Says what is wrong, once.
     pub(super) fn say(&self, error: &dyn std::fmt::Display) {
         let text = error.to_string();
-        let mut said = self.said.lock();
-        if *said != text {
+        if self.logged.lock().is_news(&text) {
             tracing::warn!(leader = self.leader, error = text, "followers cannot fetch for now");
-            *said = text;
         }
     }
 }
@@ -374,7 +374,7 @@ impl Fetcher {
 pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u64) {
     let client_id: Arc<str> =
         format!("broker-{}-fetcher-{}", replicas.node.id(), fetcher.number).into();
-    let mut connection: Connection = None;
+    let mut connection = KeptConnection::default();
     let mut session = Session::default();
     // Where the next request of all partitions begins, so that the last of many are not always the last.
     let mut turn = 0usize;
@@ -395,7 +395,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
         let mut wakes_in = wakes_at.map(|at| at.saturating_sub(now).max(1));
         if is_empty {
             if !is_waiting && wakes_in.is_none_or(|ms| ms > KEEP_CONNECTION_MS) {
-                connection = None;
+                connection.close();
             }
             // What the leader was to forget is not told.
             session.lost();
@@ -431,7 +431,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
         };
         match answer {
             Err(OutgoingError::GivenUp) => {
-                connection = None;
+                connection.close();
                 was_given_up = true;
                 session.lost();
             }
@@ -460,7 +460,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
             }
             Err(error) => {
                 fetcher.say(&error);
-                connection = None;
+                connection.close();
                 answer::failed(&replicas, &fetcher, &session);
                 session.lost();
             }
@@ -483,7 +483,7 @@ async fn connect<'a>(
     replicas: &Replicas,
     leader: i32,
     client_id: &Arc<str>,
-    held: &'a mut Connection,
+    held: &'a mut KeptConnection,
 ) -> Result<&'a mut Outgoing, OutgoingError> {
     let settings = replicas.node.settings();
     let timeout = u64::try_from(settings.config.replica_socket_timeout_ms()).unwrap_or(30_000);
@@ -504,17 +504,15 @@ async fn take(
     generation: u64,
     session: &Session,
     response: FetchResponse,
-    connection: &mut Connection,
+    connection: &mut KeptConnection,
 ) -> ControlFlow<()> {
     let mut to_find = Vec::new();
     answer::take(replicas, fetcher, generation, session, response, &mut to_find).await?;
     // Few: who is out of range begins anew.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
-        let found = match connection {
-            Some((_, connection)) => {
-                offset(replicas, connection, key, leader_epoch, timestamp).await
-            }
+        let found = match connection.get() {
+            Some(connection) => offset(replicas, connection, key, leader_epoch, timestamp).await,
             None => Err(ErrorCode::NETWORK_EXCEPTION),
         };
         let found = found.map(|offset| match wanted {

@@ -17,6 +17,7 @@ mod gate;
 mod idle_leader;
 mod meanwhile;
 mod refused;
+mod roles;
 mod settle;
 mod several;
 mod stalled;

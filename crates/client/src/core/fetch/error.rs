@@ -3,8 +3,8 @@
 use thalweg_wire::ErrorCode;
 
 use super::buffer::Fault;
+use crate::core::code_name::code_name;
 use crate::core::partition::TopicPartition;
-use crate::error::code_name;
 
 /// A partition that cannot be read, and why.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

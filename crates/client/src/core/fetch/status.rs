@@ -6,8 +6,8 @@ use thalweg_wire::ErrorCode;
 
 use super::cursor::Phase;
 use super::{Fetcher, PartitionErrorKind};
+use crate::core::code_name::code_name;
 use crate::core::partition::TopicPartition;
-use crate::error::code_name;
 
 /// What a partition is doing, or waiting for.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,7 +5,7 @@ use std::fmt;
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::protocol::ProtocolError;
-use crate::error::code_name;
+use crate::core::code_name::code_name;
 
 /// What goes wrong with a membership.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

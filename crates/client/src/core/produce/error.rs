@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thalweg_wire::ErrorCode;
 
-use crate::error::code_name;
+use crate::core::code_name::code_name;
 
 /// A record that was not acknowledged, and why. Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Debug)]

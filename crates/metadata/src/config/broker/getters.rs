@@ -148,6 +148,24 @@ getters! {
     offsets_topic_replication_factor: short = "offsets.topic.replication.factor";
     /// `offsets.topic.segment.bytes`.
     offsets_topic_segment_bytes: int = "offsets.topic.segment.bytes";
+    /// `offsets.topic.compression.codec`: the number of the codec.
+    offsets_topic_compression: int = "offsets.topic.compression.codec";
+    /// `transaction.state.log.num.partitions`.
+    transactions_topic_partitions: int = "transaction.state.log.num.partitions";
+    /// `transaction.state.log.replication.factor`.
+    transactions_topic_replication_factor: short = "transaction.state.log.replication.factor";
+    /// `transaction.state.log.min.isr`.
+    transactions_topic_min_isr: int = "transaction.state.log.min.isr";
+    /// `transaction.state.log.segment.bytes`.
+    transactions_topic_segment_bytes: int = "transaction.state.log.segment.bytes";
+    /// `share.coordinator.state.topic.num.partitions`.
+    share_state_topic_partitions: int = "share.coordinator.state.topic.num.partitions";
+    /// `share.coordinator.state.topic.replication.factor`.
+    share_state_topic_replication_factor: short = "share.coordinator.state.topic.replication.factor";
+    /// `share.coordinator.state.topic.min.isr`.
+    share_state_topic_min_isr: short = "share.coordinator.state.topic.min.isr";
+    /// `share.coordinator.state.topic.segment.bytes`.
+    share_state_topic_segment_bytes: int = "share.coordinator.state.topic.segment.bytes";
     /// `group.initial.rebalance.delay.ms`.
     group_initial_rebalance_delay_ms: int = "group.initial.rebalance.delay.ms";
     /// `group.min.session.timeout.ms`.

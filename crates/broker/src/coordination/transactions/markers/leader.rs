@@ -13,8 +13,9 @@ use tokio::sync::Notify;
 use super::{Codes, Pending, take};
 use crate::coordination::Coordination;
 use crate::coordination::transactions::write_markers;
+use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{ANSWER_MAX, OutgoingError, Timeouts};
-use crate::net::peer::{self, Connection};
+use crate::net::peer;
 
 /// How long the connection to a broker is kept without a marker, well below what brokers allow by default.
 const IDLE_MAX: Duration = Duration::from_secs(60);
@@ -42,7 +43,7 @@ struct Channel {
     coordination: Arc<Coordination>,
     id: i32,
     client_id: Arc<str>,
-    connection: Connection,
+    connection: KeptConnection,
 }
 
 impl Channel {
@@ -58,7 +59,7 @@ impl Channel {
         if !peer::is_usable(&coordination.node, self.id, &self.connection) {
             self.close();
         }
-        let (coordination, is_new) = (&self.coordination, self.connection.is_none());
+        let (coordination, is_new) = (&self.coordination, !self.connection.is_open());
         let metrics = &coordination.transactions().markers().channels;
         let opened = peer::connect(
             &coordination.node,
@@ -78,7 +79,7 @@ impl Channel {
     }
 
     fn close(&mut self) {
-        if self.connection.take().is_some() {
+        if self.connection.close() {
             self.coordination.transactions().markers().channels.connections_closed.add(1);
         }
     }
@@ -111,7 +112,8 @@ impl Leader {
     /// Sends what waits, for as long as something does.
     async fn send_all(self: Arc<Self>, coordination: Arc<Coordination>, id: i32) {
         let client_id = format!("broker-{}-txn-marker-sender", coordination.node.id()).into();
-        let mut channel = Channel { coordination, id, client_id, connection: None };
+        let mut channel =
+            Channel { coordination, id, client_id, connection: KeptConnection::default() };
         loop {
             let all: Vec<Pending> = {
                 let mut waiting = self.waiting.lock();

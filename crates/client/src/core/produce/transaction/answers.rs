@@ -8,9 +8,9 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use super::error::{AbortReason, TransactionError};
 use super::requests::{AskNext, Protocol, TransactionAnswer, TransactionRequest, Verdict};
 use super::{Sender, Slot, Stage};
+use crate::core::code_name::code_name;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::ProduceErrorKind;
-use crate::error::code_name;
 
 impl Sender {
     /// Takes in what came of the request that [`Self::next_transaction_request`] gave last.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
+use crate::core::code_name::code_name;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::{ProduceError, ProduceErrorKind};
-use crate::error::code_name;
 
 /// Why a transaction, or a step of it, did not come about (KIP-1050). Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

@@ -1,0 +1,337 @@
+//! A fetch that is parked, as a state machine: each state ends in the next one, and the last in an answer.
+//!
+//! ```text
+//! Reads ──────────┬─> AwaitsEpoch ─┬─> AwaitsRecords ──> Answers ─┬─> Answered
+//!   (a cold index)├────────────────┘          ^            ^       └─> Gathers ─┬─> Answered
+//!                 └───────────────────────────┴────────────┘         (cold      └─> LeavesOut ─> Answered
+//!                                                                     records)      (no room)
+//! ```
+//!
+//! *Invariants*: what a fetch holds while it waits is charged, and the charge goes with work on another thread, which
+//! goes on when the client has gone. A replica's state is noted once, with the first look that is not for its epoch.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::answer::{self, Failed};
+use super::read::{self, Attempt, Cold};
+use super::{NO_ROOM_THROTTLE, Plan, Terms, room_to_read, room_to_wait};
+use crate::api::context::Context;
+use crate::net::budget::Charge;
+use crate::net::buffers;
+use crate::net::connection::Parked;
+use crate::node::pool::Stopped;
+use crate::replicas::wait::{Registered, Waiter};
+
+/// How long a fetch in a leader epoch that this broker does not know yet waits for it, at most: the fetcher has learned
+/// of a leader change earlier.
+const EPOCH_WAIT_MAX: Duration = Duration::from_millis(50);
+
+/// Where a parked fetch stands.
+pub(super) enum State {
+    /// The disk of a directory is waited for, before anything is known.
+    Reads { cold: Cold, room: Charge },
+    /// The leader epoch that the fetcher knows is waited for.
+    AwaitsEpoch { attempt: Attempt, room: Charge },
+    /// More records are waited for.
+    AwaitsRecords { attempt: Attempt, room: Charge },
+    /// There is enough, or the time is over. A fetch that has waited for an index keeps its room for the records.
+    Answers { attempt: Attempt, room: Option<Charge> },
+    /// Records are not in the page cache: their disks are waited for.
+    Gathers { attempt: Attempt, cold: Cold, room: Option<Charge> },
+    /// There is no room to wait for disks: records in the page cache are the answer.
+    LeavesOut { attempt: Attempt, cold: Cold },
+    /// The end.
+    Answered(Parked),
+}
+
+/// A fetch that is parked.
+pub(super) struct ParkedFetch {
+    context: Context,
+    terms: Terms,
+    plan: Arc<Plan>,
+}
+
+impl ParkedFetch {
+    pub(super) fn new(context: &Context, terms: Terms, plan: Plan) -> ParkedFetch {
+        ParkedFetch { context: context.clone(), terms, plan: Arc::new(plan) }
+    }
+
+    /// Goes from state to state until the fetch is answered.
+    pub(super) async fn run(mut self, mut state: State) -> Parked {
+        loop {
+            state = match state {
+                State::Reads { cold, room } => Box::pin(self.read(cold, room)).await,
+                State::AwaitsEpoch { attempt, room } => self.await_epoch(attempt, room).await,
+                State::AwaitsRecords { attempt, room } => self.await_records(attempt, room).await,
+                State::Answers { attempt, room } => self.answer(attempt, room),
+                State::Gathers { attempt, cold, room } => {
+                    Box::pin(self.gather(attempt, cold, room)).await
+                }
+                State::LeavesOut { attempt, cold } => self.leave_out(attempt, cold),
+                State::Answered(parked) => return parked,
+            };
+        }
+    }
+
+    async fn read(&mut self, cold: Cold, mut room: Charge) -> State {
+        let attempt = match self.attempt_waiting(cold, &mut room).await {
+            Ok(attempt) => attempt,
+            Err(stopped) => return closed(&stopped),
+        };
+        if attempt.waits_for_metadata(&self.terms) {
+            return State::AwaitsEpoch { attempt, room };
+        }
+        self.terms.note_replica();
+        if attempt.may_be_answered(&self.terms) {
+            return State::Answers { attempt, room: Some(room) };
+        }
+        drop(room);
+        match room_to_wait(&self.context, &self.plan, &attempt) {
+            Some(room) => {
+                self.context.services.node.metrics().fetches_parked.add(1);
+                State::AwaitsRecords { attempt, room }
+            }
+            None => {
+                self.terms.throttle = NO_ROOM_THROTTLE;
+                State::Answers { attempt, room: None }
+            }
+        }
+    }
+
+    async fn await_epoch(&mut self, first: Attempt, mut room: Charge) -> State {
+        let deadline = Instant::now() + EPOCH_WAIT_MAX.min(self.terms.max_wait);
+        let mut attempt = first;
+        let mut is_late = false;
+        while !is_late && attempt.waits_for_metadata(&self.terms) && !self.is_stopping() {
+            let services = Arc::clone(&self.context.services);
+            let published = services.node.published().notified();
+            let waiter = register(&self.terms, &attempt);
+            // There is room for one.
+            drop(attempt);
+            attempt = match self.look_again(None, &mut room).await {
+                Ok(attempt) => attempt,
+                Err(stopped) => return closed(&stopped),
+            };
+            if attempt.waits_for_metadata(&self.terms) {
+                is_late = tokio::select! {
+                    () = published => false,
+                    () = waiter.woken() => false,
+                    () = tokio::time::sleep_until(deadline) => true,
+                };
+                drop(attempt);
+                attempt = match self.look_again(None, &mut room).await {
+                    Ok(attempt) => attempt,
+                    Err(stopped) => return closed(&stopped),
+                };
+            }
+        }
+        self.terms.note_replica();
+        match attempt.may_be_answered(&self.terms) {
+            true => State::Answers { attempt, room: None },
+            false => State::AwaitsRecords { attempt, room },
+        }
+    }
+
+    async fn await_records(&mut self, first: Attempt, mut room: Charge) -> State {
+        let deadline = Instant::now() + self.terms.max_wait;
+        let mut attempt = first;
+        loop {
+            let missing = attempt.missing(&self.terms);
+            let waiter = register(&self.terms, &attempt);
+            // What came between the attempt and the registration woke no fetch.
+            attempt = match self.look_again(Some(attempt), &mut room).await {
+                Ok(attempt) => attempt,
+                Err(stopped) => return closed(&stopped),
+            };
+            let mut is_over = attempt.is_enough(&self.terms) || self.is_stopping();
+            if !is_over {
+                // No longer missing. What came since the registration is counted twice by this, and
+                // wakes early, which costs a look; not to count it would be to wait for too much.
+                let found = attempt.found_of(missing, &self.terms);
+                waiter.add(i64::try_from(found).unwrap_or(i64::MAX));
+                is_over =
+                    self.wait_for_more(&attempt, &waiter, deadline).await || self.is_stopping();
+                let before = (!waiter.is_changed()).then_some(attempt);
+                attempt = match self.look_again(before, &mut room).await {
+                    Ok(attempt) => attempt,
+                    Err(stopped) => return closed(&stopped),
+                };
+            }
+            drop(waiter);
+            let is_enough = attempt.is_enough(&self.terms);
+            if !is_enough && is_over {
+                self.count_expired();
+            }
+            if is_over || is_enough {
+                // Copies for the answer come from the same budget.
+                drop(room);
+                return State::Answers { attempt, room: None };
+            }
+        }
+    }
+
+    fn answer(&self, attempt: Attempt, room: Option<Charge>) -> State {
+        let mut frame = buffers::take_frame();
+        match answer::write(&self.context, &self.terms, &self.plan, attempt, &mut frame) {
+            Ok(written) => State::Answered(self.terms.parked(frame, written)),
+            Err(Failed::Close(reason)) => State::Answered(Parked::close(reason)),
+            Err(Failed::NeedsDisk(attempt, cold)) => State::Gathers { attempt, cold, room },
+        }
+    }
+
+    /// On the pool of the directory that is cold, and on that of the next one.
+    async fn gather(&self, attempt: Attempt, mut cold: Cold, room: Option<Charge>) -> State {
+        let Some(mut room) = room.or_else(|| room_to_read(&self.context, &self.plan)) else {
+            return State::LeavesOut { attempt, cold };
+        };
+        let mut attempt = attempt;
+        let mut may_wait_for = Vec::new();
+        loop {
+            may_wait_for.push(cold.0.id());
+            let waited = may_wait_for.clone();
+            let budget = Arc::clone(self.context.services.front.fetch_budget());
+            let read = self.context.services.replicas.disk_reads().of(&cold.0).run(move || {
+                let gathered = answer::gather(&budget, &attempt.parts, &waited);
+                (attempt, gathered, room)
+            });
+            let (same, gathered, held) = match read.await {
+                Ok(read) => read,
+                Err(stopped) => return closed(&stopped),
+            };
+            match gathered {
+                Ok(gathered) => {
+                    let mut frame = buffers::take_frame();
+                    let (context, plan) = (&self.context, &self.plan);
+                    let written = answer::write_gathered(
+                        context,
+                        &self.terms,
+                        plan,
+                        same,
+                        gathered,
+                        &mut frame,
+                    );
+                    return State::Answered(match written {
+                        Ok(written) => self.terms.parked(frame, written),
+                        Err(reason) => Parked::close(reason),
+                    });
+                }
+                Err(answer::NotGathered::Cold(next)) => {
+                    (attempt, cold, room) = (same, next, held);
+                }
+                Err(answer::NotGathered::Io(error)) => {
+                    return State::Answered(Parked::close(answer::unreadable(&error)));
+                }
+            }
+        }
+    }
+
+    fn leave_out(&mut self, mut attempt: Attempt, cold: Cold) -> State {
+        attempt.leave_out(&cold.0);
+        self.terms.throttle_if_nothing(&attempt);
+        let mut frame = buffers::take_frame();
+        match answer::write(&self.context, &self.terms, &self.plan, attempt, &mut frame) {
+            Ok(written) => State::Answered(self.terms.parked(frame, written)),
+            Err(Failed::Close(reason)) => State::Answered(Parked::close(reason)),
+            Err(Failed::NeedsDisk(attempt, cold)) => State::LeavesOut { attempt, cold },
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.context.services.node.is_stopping()
+    }
+
+    fn count_expired(&self) {
+        let metrics = self.context.services.node.metrics();
+        match self.terms.replica {
+            None => metrics.consumer_fetches_expired.add(1),
+            Some(_) => metrics.follower_fetches_expired.add(1),
+        }
+    }
+
+    /// Looks again, at what is new since `before` if there is that, off the worker as soon as a disk has to be waited for.
+    async fn look_again(
+        &self,
+        before: Option<Attempt>,
+        room: &mut Charge,
+    ) -> Result<Attempt, Stopped> {
+        let found = match before {
+            Some(before) => read::refresh(&self.context, &self.terms, &self.plan, before),
+            None => read::attempt(&self.context, &self.terms, &self.plan, &[]),
+        };
+        match found {
+            Ok(attempt) => Ok(attempt),
+            Err(cold) => Box::pin(self.attempt_waiting(cold, room)).await,
+        }
+    }
+
+    /// Looks at all partitions on the pool of the directory that is cold, and on that of the next one that is: a stalled
+    /// disk takes threads from its own pool only.
+    async fn attempt_waiting(&self, mut cold: Cold, room: &mut Charge) -> Result<Attempt, Stopped> {
+        let mut may_wait_for = Vec::new();
+        loop {
+            may_wait_for.push(cold.0.id());
+            let (context, plan, waited) =
+                (self.context.clone(), Arc::clone(&self.plan), may_wait_for.clone());
+            let terms = self.terms;
+            let pool = self.context.services.replicas.disk_reads().of(&cold.0);
+            let empty = Charge::new(self.context.services.front.fetch_budget());
+            let held = std::mem::replace(room, empty);
+            let work = move || (read::attempt(&context, &terms, &plan, &waited), held);
+            let (found, held) = pool.run(work).await?;
+            *room = held;
+            match found {
+                Ok(attempt) => return Ok(attempt),
+                Err(next) => cold = next,
+            }
+        }
+    }
+
+    /// Waits until there may be more to answer; whether the wait is over, however much there is.
+    async fn wait_for_more(&self, attempt: &Attempt, waiter: &Waiter, deadline: Instant) -> bool {
+        let services = &self.context.services;
+        let polls = &services.replicas.shared().short_polls;
+        let now_ms = || services.node.clock().monotonic_ms();
+        let partitions = attempt.parts.len();
+        let sooner = |short: Option<Duration>| {
+            short.map_or(deadline, |wait| deadline.min(Instant::now() + wait))
+        };
+        let Some(replica) = self.terms.replica else {
+            let read = attempt.parts.iter().filter_map(|part| part.partition.as_ref());
+            let topics = read.map(|partition| &*partition.topic);
+            let short = polls.consumer_wait_max(topics, partitions, now_ms());
+            return tokio::time::timeout_at(sooner(short), waiter.woken()).await.is_err();
+        };
+        loop {
+            let begun = polls.begun();
+            let deadline = sooner(polls.wait_max(replica.id, partitions, now_ms()));
+            tokio::select! {
+                () = waiter.woken() => return false,
+                () = tokio::time::sleep_until(deadline) => return true,
+                () = begun => {
+                    if polls.wait_max(replica.id, partitions, now_ms()).is_some() {
+                        return true;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The broker stops: the connection is closed.
+fn closed(stopped: &Stopped) -> State {
+    State::Answered(Parked::close(stopped.to_string()))
+}
+
+/// The fetch waits in the lists of its partitions.
+fn register(terms: &Terms, attempt: &Attempt) -> Registered {
+    let missing = attempt.missing(terms);
+    let partitions = attempt.parts.iter().filter_map(|part| part.partition.clone()).collect();
+    let waiter = Waiter::new(i64::try_from(missing).unwrap_or(i64::MAX));
+    match terms.replica {
+        None => Registered::consumer(waiter, partitions),
+        Some(_) => Registered::replica(waiter, partitions),
+    }
+}

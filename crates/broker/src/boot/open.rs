@@ -1,0 +1,171 @@
+//! The node's log directories are opened, before anything of them is served.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use thalweg_log::{LoadStats, LogManager, ManagerConfig, OpenReport};
+use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
+use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::Uuid;
+
+use crate::Hooks;
+use crate::boot::descriptors::Shares;
+use crate::boot::housekeeping::{BlockingExecutor, DirFailures};
+use crate::boot::start::StartError;
+use crate::control::kraft::Retention;
+use crate::control::registration;
+use crate::net::listener::Listener;
+use crate::node::Node;
+use crate::node::clock::Clock;
+use crate::node::directory_news::DirectoryNews;
+use crate::node::random::Random;
+use crate::replicas::topic_settings;
+use crate::replicas::topics::TopicTable;
+
+/// A node with its log directories open, before anything is served.
+pub(super) struct Opened {
+    pub(super) node: Arc<Node>,
+    pub(super) logs: LogManager,
+    pub(super) report: Arc<OpenReport>,
+    pub(super) shares: Shares,
+    pub(super) topics: Arc<ArcSwap<TopicTable>>,
+    pub(super) news: Arc<DirectoryNews>,
+    /// Bytes that fetches may hold, where a test sets them.
+    pub(super) fetch_memory: Option<usize>,
+}
+
+/// Opens the log directories; those that are new belong to `cluster_id`.
+pub(super) fn open_logs(
+    config: &BrokerConfig,
+    cluster_id: String,
+    hooks: Hooks,
+) -> Result<Opened, StartError> {
+    let Hooks { disk, fetch_memory, clock, log_levels } = hooks;
+    let clock = Clock::new(clock);
+    let now = clock.wall_ms();
+    let defaults = TopicConfig::new(config, &Properties::new())?;
+    let (dirs, metadata_dir) = directories(config);
+    let shares = shares(&dirs, &metadata_dir)?;
+    let image = Arc::new(MetadataImage::empty());
+    let node =
+        Node::new(cluster_id.clone(), clock, Random::new(), log_levels, config.clone(), image);
+    let topics: Arc<ArcSwap<TopicTable>> = Arc::default();
+    let news = Arc::default();
+    let failures = DirFailures::new(
+        Arc::clone(&node),
+        &topics,
+        Arc::clone(&news),
+        metadata_dir.clone(),
+        dirs.clone(),
+    );
+    let mut manager =
+        ManagerConfig::new(dirs, config.node_id(), topic_settings::of(&defaults).log, now);
+    manager.cluster_id = Some(cluster_id);
+    manager.metadata_dir = Some(metadata_dir);
+    manager.disk = disk;
+    manager.max_open_files_per_dir = shares.files_per_dir;
+    // One worker is left for everybody else while disks stall.
+    let workers = tokio::runtime::Handle::current().metrics().num_workers();
+    manager.max_inline_appends = workers.saturating_sub(1).max(1);
+    manager.recovery_threads_per_dir =
+        usize::try_from(config.recovery_threads_per_dir()).unwrap_or(1).max(1);
+    manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
+    let executor = Arc::new(BlockingExecutor::new());
+    manager.executor = Some(executor);
+    manager.listener = Some(Arc::new(failures));
+    let (logs, report) = LogManager::open(manager)?;
+    // What is wrong with single partitions was said when it was found.
+    for dir in report.dirs.iter().filter(|dir| !dir.clean && dir.stats != LoadStats::default()) {
+        tracing::info!(
+            dir = %dir.path.display(), partitions = dir.partitions,
+            segments = dir.stats.recovered_segments, bytes = dir.stats.recovered_bytes,
+            zeros_cut_off = dir.stats.zeroed_bytes, epochs_collected = dir.stats.epochs_collected,
+            "the last stop was not clean: what may not have been on the disk was checked"
+        );
+    }
+    for dir in report.dirs.iter().filter(|dir| dir.stats.truncated_bytes > 0) {
+        tracing::warn!(
+            dir = %dir.path.display(), bytes = dir.stats.truncated_bytes,
+            "bytes behind the last whole batch were cut off"
+        );
+    }
+    let metadata_dir = logs.metadata_dir();
+    metadata_dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
+    Ok(Opened { node, logs, report: Arc::new(report), shares, topics, news, fetch_memory })
+}
+
+/// The log directories, and that of the metadata log.
+pub(crate) fn directories(config: &BrokerConfig) -> (Vec<PathBuf>, PathBuf) {
+    let dirs = config.log_dirs().iter().map(PathBuf::from).collect();
+    (dirs, PathBuf::from(config.metadata_log_dir()))
+}
+
+/// How the metadata log is kept.
+pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (thalweg_log::LogConfig, Retention) {
+    let segment_bytes =
+        config.internal_metadata_segment_bytes().unwrap_or(config.metadata_segment_bytes());
+    let log = thalweg_log::LogConfig {
+        segment_bytes: u32::try_from(segment_bytes).unwrap_or(u32::MAX),
+        segment_ms: config.metadata_segment_ms(),
+        max_message_bytes: u32::MAX,
+        // Checkpoints decide what may go.
+        retention_bytes: -1,
+        retention_ms: -1,
+        ..thalweg_log::LogConfig::default()
+    };
+    let retention = Retention {
+        snapshot_after_bytes: u64::try_from(config.metadata_snapshot_record_bytes())
+            .unwrap_or(u64::MAX),
+        snapshot_interval_ms: config.metadata_snapshot_interval_ms(),
+        bytes: config.metadata_retention_bytes(),
+        ms: config.metadata_retention_ms(),
+    };
+    (log, retention)
+}
+
+/// What this broker registers with. It tells processes apart, and so is made once.
+pub(super) fn registration_of(
+    config: &BrokerConfig,
+    opened: &Opened,
+    listeners: &[Arc<Listener>],
+) -> registration::Joining {
+    let online = opened.logs.dirs().iter().filter(|dir| dir.check().is_ok());
+    let mut directories: Vec<Uuid> = online.map(|dir| dir.id()).collect();
+    directories.sort_unstable();
+    registration::Joining {
+        node_id: config.node_id(),
+        incarnation: opened.node.random().uuid(),
+        endpoints: listeners
+            .iter()
+            .map(|l| (l.name.clone(), l.advertised_host.clone(), l.advertised_port))
+            .collect(),
+        rack: config.rack().map(str::to_owned),
+        directories,
+        previous_broker_epoch: opened.report.previous_broker_epoch,
+        cluster_id: opened.report.cluster_id.clone(),
+    }
+}
+
+/// How the descriptors are shared between these directories and connections.
+pub(crate) fn shares(dirs: &[PathBuf], metadata_dir: &PathBuf) -> Result<Shares, StartError> {
+    let count = dirs.len() + usize::from(!dirs.contains(metadata_dir));
+    let limit = crate::boot::descriptors::limit();
+    Shares::of(limit, count).map_err(|needed| {
+        StartError::Other(format!(
+            "the limit of open files is {}; {count} log directories and a few connections take \
+             {needed}: raise `ulimit -n`",
+            limit.unwrap_or_default()
+        ))
+    })
+}
+
+/// The cluster that directories already belong to.
+pub(crate) fn existing_cluster_id<'a>(
+    mut dirs: impl Iterator<Item = &'a PathBuf>,
+) -> Option<String> {
+    dirs.find_map(|dir| {
+        let bytes = std::fs::read(dir.join("meta.properties")).ok()?;
+        Some(thalweg_log::MetaProperties::parse(&bytes).ok()?.cluster_id)
+    })
+}

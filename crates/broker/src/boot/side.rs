@@ -1,0 +1,109 @@
+//! The controller's side of a start: the steps that differ between an embedded controller and a cluster that is joined.
+
+use std::sync::Arc;
+
+use thalweg_metadata::config::BrokerConfig;
+use tokio::task::JoinHandle;
+use tokio::time::Instant;
+
+use crate::Hooks;
+use crate::api::services::Services;
+use crate::boot::embedded::{self, EmbeddedSide};
+use crate::boot::joined::{self, FoundCluster, JoinedSide};
+use crate::boot::start::{Start, StartError};
+use crate::net::listener::Listener;
+
+/// The cluster that a broker is for, before anything is opened.
+pub(super) enum Found {
+    /// A cluster of this node alone, by its id.
+    Own(String),
+    /// The cluster of other nodes' controllers.
+    Joined(FoundCluster),
+}
+
+impl Found {
+    /// Finds the cluster. One that does not suit is refused before anything is written.
+    pub(super) async fn find(config: &BrokerConfig) -> Result<Found, StartError> {
+        Ok(match config.roles().controller {
+            true => Found::Own(embedded::find(config)?),
+            false => Found::Joined(joined::find(config).await?),
+        })
+    }
+
+    /// Opens, recovers and formats directories. Waits for disks.
+    pub(super) fn open(
+        self,
+        config: &BrokerConfig,
+        listeners: &[Arc<Listener>],
+        hooks: Hooks,
+    ) -> Result<Start, StartError> {
+        match self {
+            Found::Own(id) => embedded::open(id, config, listeners, hooks),
+            Found::Joined(found) => joined::open(found, config, listeners, hooks),
+        }
+    }
+}
+
+/// The controller's side, once the directories are open.
+pub(super) enum Side {
+    Embedded(Box<EmbeddedSide>),
+    Joined(Box<JoinedSide>),
+}
+
+impl Side {
+    /// The start is given up then, if it has not come to its end.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        match self {
+            Side::Embedded(_) => None,
+            Side::Joined(side) => Some(side.deadline()),
+        }
+    }
+
+    /// Whether partitions may have been changed. Waits while they are served for the first time.
+    pub(super) fn is_serving(&self) -> bool {
+        match self {
+            Side::Embedded(side) => side.is_serving(),
+            Side::Joined(side) => side.is_serving(),
+        }
+    }
+
+    /// Registers the broker where that comes before its metadata.
+    pub(super) async fn register(
+        &self,
+        services: &Arc<Services>,
+        tasks: &mut Vec<JoinHandle<()>>,
+    ) -> Result<(), StartError> {
+        match self {
+            Side::Embedded(_) => Ok(()),
+            Side::Joined(side) => side.register(services, tasks).await,
+        }
+    }
+
+    /// Serves what the metadata says is here. Waits for disks.
+    pub(super) fn serve(&self) -> Result<(), StartError> {
+        match self {
+            Side::Embedded(side) => side.serve(),
+            Side::Joined(side) => side.serve(),
+        }
+    }
+
+    /// Enters the cluster with what was found; gives a task that goes on. An embedded controller registers and unfences the
+    /// broker here. Waits for disks.
+    pub(super) fn enter(
+        &self,
+        services: &Arc<Services>,
+    ) -> Result<Option<JoinHandle<()>>, StartError> {
+        match self {
+            Side::Embedded(side) => side.enter(services).map(|()| None),
+            Side::Joined(side) => Ok(Some(side.enter(services))),
+        }
+    }
+
+    /// Waits until clients may come.
+    pub(super) async fn unfence(&self, services: &Arc<Services>) -> Result<(), StartError> {
+        match self {
+            Side::Embedded(_) => Ok(()),
+            Side::Joined(side) => side.unfence(services).await,
+        }
+    }
+}
