@@ -5,55 +5,50 @@
 //! is told of metadata and settings by [`GroupEvent`]s, and has what takes long computed elsewhere as a
 //! [`GroupJob`].
 //!
-//! One module for each type of group, with its records beside it: `classic`, [`consumer`]; `hosted`
-//! for groups of classic members that the coordinator assigns, which have the records of the latter. A
-//! group's offsets are in `offsets`, whatever its type. [`assignor`] has the server-side assignors,
-//! [`topic_hash`] and [`group_hash`] say when one has to be asked again, and [`TopicRegex`] is what a
-//! member may subscribe with instead of names.
+//! The rooms, each of which knows those before it:
+//! - `formats`: bytes, hashes and votes that must be Kafka's ([`topic_hash`], [`group_hash`], [`TopicRegex`]);
+//! - [`assignor`]: the server-side assignors;
+//! - `push`: heartbeats that are held; `jobs`: computations outside the lock;
+//! - `model`: settings, requests, records, members, and the outcome of a handler;
+//! - [`consumer`], `logged`, `rebalances`, `classic`, `offsets`: the state of groups;
+//! - `step`: the handlers of consumer groups;
+//! - `hosted`: groups of classic members that the coordinator assigns;
+//! - `shard`: routes requests, timers and records to the kind of the group.
 //!
 //! Pure: no I/O, no clock, no randomness. It does not know users: which partition a group lives in is
 //! [`partition_for`]; that a client may use a group, and the topics whose offsets it asks for, is
-//! settled before a request comes here.
+//! settled before a request comes here. So are requests that are wrong by themselves
+//! ([`Submission::precheck`]): the owner of the shards refuses them with its newest settings.
 
 pub mod assignor;
 mod classic;
-mod config;
 pub mod consumer;
+mod formats;
 mod hosted;
-mod java_string;
+mod jobs;
 mod logged;
-mod metadata_hash;
-mod metrics;
+mod model;
 mod offsets;
-mod partition;
 mod push;
 mod rebalances;
-mod record;
-mod request;
-mod reserved;
 mod shard;
-mod subscription;
-mod topic_regex;
+mod step;
 
-pub use classic::{
-    ClassicGroup, ClassicGroupState, Member, Protocol, StaticRejoin, StoredAssignment,
+pub use classic::{ClassicGroup, ClassicGroupState};
+pub use formats::{
+    CONSUMER_PROTOCOL_TYPE, InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex, group_hash,
+    java_string_hash, partition_for, subscribed_topics, topic_hash,
 };
-pub use config::{
-    Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy,
-    GroupConfig,
-};
+pub use jobs::{GroupJob, GroupJobDone};
 pub use logged::{CommittedOffset, GroupEntry, GroupOffsets, Logged};
-pub use metadata_hash::{group_hash, topic_hash};
-pub use metrics::{DurationHistogram, GroupCounters, GroupCounts};
-pub use partition::{java_string_hash, partition_for};
-pub use push::{Due, HeldHeartbeat, HoldLimits};
-pub use rebalances::{RebalanceCounters, RebalanceObserver, TriggerKind, WaitStep, unowned_ms};
-pub use record::{GroupRecord, RecordError};
-pub use request::{
-    ConnectionId, GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
-    offset_fetch_error, txn_offset_commit_error,
+pub use model::{
+    Assignors, BatchLimit, ClassicRebalanceMode, ConnectionId, ConsumerGroupConfig,
+    ConsumerMigrationPolicy, DurationHistogram, GroupConfig, GroupCounters, GroupCounts,
+    GroupEvent, GroupRecord, GroupRequest, GroupResponse, GroupTimer, Member, Protocol,
+    RebalanceCounters, RecordError, RequestContext, ReservedRecord, ReservedType, StaticRejoin,
+    StoredAssignment, Submission, Then, TriggerKind, offset_commit_error, offset_fetch_error,
+    txn_offset_commit_error,
 };
-pub use reserved::{ReservedRecord, ReservedType};
-pub use shard::{GroupEvent, GroupJob, GroupJobDone, GroupShard, GroupTimer, Then};
-pub use subscription::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
-pub use topic_regex::{InvalidRegex, InvalidRegexKind, TopicMatcher, TopicRegex};
+pub use push::{Due, HeldHeartbeat, HoldLimits};
+pub use rebalances::{RebalanceObserver, WaitStep, unowned_ms};
+pub use shard::GroupShard;

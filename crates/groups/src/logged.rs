@@ -5,6 +5,8 @@
 //! [`revert`](Logged::revert) change it, so that the same log gives the same state. There is no other
 //! `&mut` method that touches it, and its fields are private.
 
+mod kind;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::sync::Arc;
@@ -13,12 +15,14 @@ use thalweg_coordinator::{Account, Position, UndoLog};
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::{GroupMetadataValue, OffsetCommitValue};
 
-use crate::GroupRecord;
 use crate::consumer::{
-    CommittedGroup, ConsumerGroup, ConsumerGroupRecord, ConsumerGroupState, ConsumerGroups,
-    ConsumerMember, Reverted,
+    CommittedGroup, ConsumerGroup, ConsumerGroupState, ConsumerGroups, Reverted,
 };
-use crate::reserved::{ReservedRecord, ReservedType};
+use crate::model::{
+    ConsumerGroupRecord, ConsumerMember, GroupRecord, ReservedRecord, ReservedType,
+};
+
+pub(crate) use kind::GroupKind;
 
 /// A committed offset.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -10,7 +10,6 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fmt;
-use std::ops::AddAssign;
 use std::sync::Arc;
 
 use thalweg_metadata::image::MetadataImage;
@@ -20,9 +19,8 @@ use thalweg_wire::messages::group_rebalances::{
 };
 
 use crate::assignor::MemberAssignment;
-use crate::classic::ClassicGroup;
-use crate::consumer::{ConsumerGroup, ConsumerMember};
-use crate::metrics::DurationHistogram;
+use crate::consumer::ConsumerGroup;
+use crate::model::{ConsumerMember, RebalanceCounters, TriggerKind};
 
 /// Rebalances that are kept of a group.
 const PER_GROUP: usize = 10;
@@ -34,62 +32,6 @@ pub(crate) const TRIGGERS_KEPT: usize = 16;
 const PER_SHARD: usize = 500;
 /// Bytes that are kept of a name or a reason, all of which clients choose. Java's cuts its reasons at 255.
 const TEXT_MAX: usize = 255;
-
-/// What begins a rebalance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TriggerKind {
-    /// A member joined.
-    Joined,
-    /// A member left, or was taken out.
-    Left,
-    /// A member subscribes to something else, or asks for another assignor.
-    Subscription,
-    /// A regular expression stands for other topics.
-    Regex,
-    /// Topics that the group subscribes to changed.
-    Topics,
-    /// A member of a group at the barrier joined again, which its leader may do at any time, and others when
-    /// they own something else.
-    Rejoined,
-    /// The coordinator had a reason of its own.
-    Coordinator,
-}
-
-impl TriggerKind {
-    /// All of them, in the order of their numbers.
-    pub const ALL: [TriggerKind; 7] = [
-        TriggerKind::Joined,
-        TriggerKind::Left,
-        TriggerKind::Subscription,
-        TriggerKind::Regex,
-        TriggerKind::Topics,
-        TriggerKind::Rejoined,
-        TriggerKind::Coordinator,
-    ];
-
-    /// Its number in [`RebalanceTrigger::kind`].
-    pub fn number(self) -> i8 {
-        self as i8
-    }
-
-    /// The kind of a number.
-    pub fn of(number: i8) -> Option<TriggerKind> {
-        TriggerKind::ALL.into_iter().find(|kind| kind.number() == number)
-    }
-
-    /// Its name, as metrics have it.
-    pub fn name(self) -> &'static str {
-        match self {
-            TriggerKind::Joined => "joined",
-            TriggerKind::Left => "left",
-            TriggerKind::Subscription => "subscription",
-            TriggerKind::Regex => "regex",
-            TriggerKind::Topics => "topics",
-            TriggerKind::Rejoined => "rejoined",
-            TriggerKind::Coordinator => "coordinator",
-        }
-    }
-}
 
 /// What a rebalance at the barrier waits for, one after the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -131,33 +73,6 @@ impl Observer {
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Observer").field(&self.0.is_some()).finish()
-    }
-}
-
-/// What all rebalances of a shard came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RebalanceCounters {
-    /// Rebalances by what began them first, in the order of [`TriggerKind::ALL`].
-    pub triggered: [u64; TriggerKind::ALL.len()],
-    /// Partitions that went from one member to another, or from or to none.
-    pub moves: u64,
-    /// How long those that another member took had no owner.
-    pub unowned: DurationHistogram,
-    /// How long members that were told to give partitions up kept those.
-    pub revocation: DurationHistogram,
-    /// How long rebalances took that are over.
-    pub took: DurationHistogram,
-}
-
-impl AddAssign for RebalanceCounters {
-    fn add_assign(&mut self, other: RebalanceCounters) {
-        for (sum, count) in self.triggered.iter_mut().zip(other.triggered) {
-            *sum += count;
-        }
-        self.moves += other.moves;
-        self.unowned += other.unowned;
-        self.revocation += other.revocation;
-        self.took += other.took;
     }
 }
 
@@ -358,10 +273,8 @@ impl Rebalances {
     }
 
     /// A classic group becomes a consumer group: its members have not joined, and what they have has not moved.
-    pub fn converts(&mut self, group: &ClassicGroup) {
-        let members = group.members().map(|member| member.id.clone()).collect();
-        let (id, generation) = (group.id().clone(), group.generation());
-        self.converted = Some(Converted { group: id, generation, members });
+    pub fn converts(&mut self, group: Arc<str>, generation: i32, members: BTreeSet<Arc<str>>) {
+        self.converted = Some(Converted { group, generation, members });
     }
 
     /// The classic group of which the group is made in the step of now.

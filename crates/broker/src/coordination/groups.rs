@@ -126,6 +126,7 @@ impl Groups {
         submission: Submission,
         check: Option<TransactionCheck>,
     ) -> Submitted<GroupResponse> {
+        // The only check: shards do not repeat it. These settings are the newest, and shards follow them.
         if let Some(refused) = submission.precheck(&self.current.config.load()) {
             return Submitted::Now(refused);
         }

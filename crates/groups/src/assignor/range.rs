@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use super::subscriptions::Subscriptions;
 use super::{Assignor, GroupSpec, MemberAssignment, MemberSpec};
-use crate::java_string::java_string_cmp;
+use crate::formats::java_string_cmp;
 
 /// The assignor `range`.
 #[derive(Clone, Copy, Debug)]

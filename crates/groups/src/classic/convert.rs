@@ -4,17 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thalweg_coordinator::{Account, Now, Outcome};
+use thalweg_coordinator::{Account, Now};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupMetadataValue;
 
 use super::group::ClassicGroup;
-use super::member::{Member, Protocol};
 use super::state::ClassicGroupState;
-use crate::GroupResponse;
-use crate::request::{join_error, sync_error};
-use crate::shard::GroupShard;
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
+use crate::model::{GroupOutcome, GroupResponse, Member, Protocol, join_error, sync_error};
 
 /// A member that a group is made with.
 pub(crate) struct JoinedMember<'a> {
@@ -98,7 +95,7 @@ impl ClassicGroup {
     }
 
     /// Answers whoever waits: the group goes on as one of another type, and they have to join that.
-    pub(crate) fn interrupt(&mut self, out: &mut Outcome<GroupShard>) {
+    pub(crate) fn interrupt(&mut self, out: &mut GroupOutcome) {
         let error = ErrorCode::REBALANCE_IN_PROGRESS;
         for member in self.members.values_mut() {
             if let Some(token) = member.awaiting_join.take() {

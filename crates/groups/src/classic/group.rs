@@ -9,21 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use thalweg_coordinator::{Account, Now, Outcome, Token};
+use thalweg_coordinator::{Account, Now, Token};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupMetadataValue;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::join_group_response::JoinGroupResponseMember;
 
-use super::member::{Member, Protocol};
-use super::protocol::{bucket, hash_map_buckets, select_protocol, spread_hash};
+use super::protocol::select_protocol;
 use super::state::ClassicGroupState;
 use super::why::RebalanceAccount;
+use crate::formats::{
+    CONSUMER_PROTOCOL_TYPE, bucket, hash_map_buckets, spread_hash, subscribed_topics,
+};
+use crate::model::{
+    GroupConfig, GroupOutcome, GroupResponse, GroupTimer, Member, Protocol, join_error, sync_error,
+};
 use crate::rebalances::Rebalances;
-use crate::request::{join_error, sync_error};
-use crate::shard::GroupShard;
-use crate::subscription::{self, CONSUMER_PROTOCOL_TYPE};
-use crate::{GroupConfig, GroupResponse, GroupTimer};
 
 /// What a handler works with beside the group.
 pub(crate) struct Env<'a> {
@@ -31,7 +32,7 @@ pub(crate) struct Env<'a> {
     /// What members leave behind is held of this.
     pub account: &'a Arc<Account>,
     pub now: Now,
-    pub out: &'a mut Outcome<GroupShard>,
+    pub out: &'a mut GroupOutcome,
     /// Rebalances completed, for the metrics.
     pub completed_rebalances: &'a mut u64,
     /// Why groups rebalanced.
@@ -585,7 +586,7 @@ impl ClassicGroup {
         let protocol = self.protocol_name.as_deref()?;
         let mut all = BTreeSet::new();
         for member in self.members.values() {
-            all.append(&mut subscription::subscribed_topics(&member.metadata(protocol)).ok()?);
+            all.append(&mut subscribed_topics(&member.metadata(protocol)).ok()?);
         }
         Some(all)
     }
@@ -621,12 +622,7 @@ impl ClassicGroup {
 
     /// Ends the group: whatever waits is answered, timers are forgotten. New members are not told
     /// their ids if the group never was.
-    pub(crate) fn dissolve(
-        &mut self,
-        error: ErrorCode,
-        never_was: bool,
-        out: &mut Outcome<GroupShard>,
-    ) {
+    pub(crate) fn dissolve(&mut self, error: ErrorCode, never_was: bool, out: &mut GroupOutcome) {
         for member in self.members.values_mut() {
             if let Some(token) = member.awaiting_join.take() {
                 self.awaiting_join -= 1;

@@ -8,13 +8,11 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 
 use super::group::{ClassicGroup, Env};
-use super::member::{Member, Protocol};
-use super::rejoin::StaticRejoin;
 use super::state::ClassicGroupState;
-use crate::rebalances::TriggerKind;
-use crate::request::join_error;
-use crate::shard::Then;
-use crate::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
+use crate::model::{
+    GroupRecord, GroupResponse, GroupTimer, Member, Protocol, RequestContext, StaticRejoin, Then,
+    TriggerKind, join_error,
+};
 
 /// First version in which a new member is sent back for its id.
 pub(crate) const FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP: i16 = 4;

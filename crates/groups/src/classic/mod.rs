@@ -9,7 +9,6 @@ mod convert;
 mod describe;
 mod group;
 mod join;
-mod member;
 mod protocol;
 mod rebalance;
 mod rejoin;
@@ -19,13 +18,9 @@ mod sync;
 mod why;
 
 pub use group::ClassicGroup;
-pub use member::{Member, Protocol};
-pub use rejoin::StaticRejoin;
 pub use state::ClassicGroupState;
-pub use sync::StoredAssignment;
 
 pub(crate) use convert::JoinedMember;
 pub(crate) use describe::{CLASSIC, ListFilter};
 pub(crate) use group::Env;
 pub(crate) use join::{FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, Join, new_member_id};
-pub(crate) use protocol::winner;

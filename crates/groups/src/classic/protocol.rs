@@ -4,8 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::member::Member;
-use crate::partition::java_string_hash;
+use crate::formats::winner;
+use crate::model::Member;
 
 /// The protocol with the most votes. A tie goes to the one that comes first in a Java `HashMap`,
 /// which is what Kafka counts with. `members` stand in Kafka's order.
@@ -20,51 +20,11 @@ pub(super) fn select_protocol(members: &[&Member], supported: &BTreeMap<String, 
     winner(votes.map(|name| (name, 1))).unwrap_or_default().to_owned()
 }
 
-/// The name with the most votes, of names and how many vote for them; a tie goes to the one that comes
-/// first in a Java `HashMap`.
-pub(crate) fn winner<'v>(cast: impl Iterator<Item = (&'v str, usize)>) -> Option<&'v str> {
-    let mut votes: Vec<(&str, usize)> = Vec::new();
-    for (name, cast) in cast {
-        match votes.iter_mut().find(|(voted, _)| *voted == name) {
-            Some((_, count)) => *count += cast,
-            None => votes.push((name, cast)),
-        }
-    }
-    let buckets = hash_map_buckets(votes.len());
-    votes.sort_by_cached_key(|(name, _)| bucket(spread_hash(name), buckets));
-    let mut best: Option<(&str, usize)> = None;
-    for (name, count) in votes {
-        if best.is_none_or(|(_, most)| count > most) {
-            best = Some((name, count));
-        }
-    }
-    best.map(|(name, _)| name)
-}
-
-/// Size of the table of a Java `HashMap` that `entries` were put into one by one.
-pub(super) fn hash_map_buckets(entries: usize) -> u32 {
-    let mut buckets: u32 = 16;
-    while entries > (buckets as usize / 4) * 3 && buckets < 1 << 30 {
-        buckets *= 2;
-    }
-    buckets
-}
-
-/// The hash that a Java `HashMap` goes by.
-pub(super) fn spread_hash(text: &str) -> u32 {
-    let hash = java_string_hash(text).cast_unsigned();
-    hash ^ (hash >> 16)
-}
-
-/// Where a Java `HashMap` of that size keeps what has that hash.
-pub(super) fn bucket(spread_hash: u32, buckets: u32) -> u32 {
-    spread_hash & (buckets - 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::classic::member::Protocol;
+    use crate::formats::{bucket, spread_hash};
+    use crate::model::Protocol;
     use bytes::Bytes;
 
     fn member(id: &str, protocols: &[&str]) -> Member {

@@ -7,9 +7,8 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{JoinGroupResponse, SyncGroupResponse};
 
 use super::group::{ClassicGroup, Env, InitialDelay};
-use super::member::Member;
 use super::state::ClassicGroupState;
-use crate::{GroupRecord, GroupResponse, GroupTimer};
+use crate::model::{GroupRecord, GroupResponse, GroupTimer, Member};
 
 /// How long to wait at least when nobody came back and nobody may be put out.
 const SHORTEST_WAIT_FOR_STATIC_MEMBERS_MS: u64 = 1000;

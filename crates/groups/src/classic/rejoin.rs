@@ -1,29 +1,13 @@
 //! What follows the record of a static member that came back to a stable group.
 
-use std::sync::Arc;
-
-use thalweg_coordinator::Token;
 use thalweg_wire::ErrorCode;
 
 use super::group::{ClassicGroup, Env};
-use super::member::Member;
 use super::state::ClassicGroupState;
+use crate::model::StaticRejoin;
 
 /// First version in which a leader can be told that it is leader and need not assign.
 const FIRST_VERSION_WITH_SKIP_ASSIGNMENT: i16 = 9;
-
-/// A static member's new id is being written.
-#[derive(Debug)]
-pub struct StaticRejoin {
-    pub(crate) group: Arc<str>,
-    pub(super) token: Token,
-    pub(super) api_version: i16,
-    pub(super) instance_id: Arc<str>,
-    pub(super) new_id: Arc<str>,
-    pub(super) leader_before: String,
-    /// The member whose place was taken.
-    pub(super) old: Member,
-}
 
 impl ClassicGroup {
     /// The new id is written: answer without a rebalance. Or it is not: the old member is back.

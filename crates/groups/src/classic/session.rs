@@ -8,7 +8,7 @@ use thalweg_wire::messages::{HeartbeatRequest, LeaveGroupRequest, LeaveGroupResp
 
 use super::group::{ClassicGroup, Env};
 use super::state::ClassicGroupState;
-use crate::request::left_member;
+use crate::model::left_member;
 
 impl ClassicGroup {
     /// Handles Heartbeat.

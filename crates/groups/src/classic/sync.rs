@@ -10,17 +10,7 @@ use thalweg_wire::messages::{SyncGroupRequest, SyncGroupResponse};
 
 use super::group::{ClassicGroup, Env};
 use super::state::ClassicGroupState;
-use crate::request::sync_error;
-use crate::shard::Then;
-use crate::{GroupRecord, GroupResponse, GroupTimer};
-
-/// A generation's assignment is being written.
-#[derive(Debug)]
-pub struct StoredAssignment {
-    pub(crate) group: Arc<str>,
-    generation: i32,
-    pub(crate) assignments: BTreeMap<Arc<str>, Bytes>,
-}
+use crate::model::{GroupRecord, GroupResponse, GroupTimer, StoredAssignment, Then, sync_error};
 
 impl ClassicGroup {
     /// Handles SyncGroup. The answer is among the outcome's completions, or the member waits for it.

@@ -13,14 +13,10 @@ use thalweg_wire::messages::group_rebalances::{GroupRebalance, PartitionMove, Re
 
 use super::group::{ClassicGroup, Env};
 use super::join::Join;
-use super::member::Member;
 use super::state::ClassicGroupState;
-use crate::consumer::{read_assignment, subscription_of};
-use crate::rebalances::{
-    MOVES_KEPT, RebalanceCounters, TRIGGERS_KEPT, TriggerKind, WaitStep, text, trigger,
-    unowned_between,
-};
-use crate::subscription::subscribed_topics;
+use crate::formats::{read_assignment, subscribed_topics, subscription_of};
+use crate::model::{Member, RebalanceCounters, TriggerKind};
+use crate::rebalances::{MOVES_KEPT, TRIGGERS_KEPT, WaitStep, text, trigger, unowned_between};
 
 /// Members that are told of that a rebalance waits for.
 const WAITS_TOLD: usize = 16;

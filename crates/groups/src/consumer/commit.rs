@@ -3,7 +3,7 @@
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::group::ConsumerGroup;
-use super::member::ConsumerMember;
+use crate::model::ConsumerMember;
 
 /// First version in which a member of the consumer protocol can say its epoch.
 const FIRST_VERSION_WITH_MEMBER_EPOCH: i16 = 9;

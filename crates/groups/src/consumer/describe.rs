@@ -11,8 +11,8 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::group::{ConsumerGroupState, most_wanted};
 use super::logged::CommittedGroup;
-use super::member::ConsumerMember;
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
+use crate::model::ConsumerMember;
 
 /// Name of the type of groups this is, in ListGroups.
 pub(crate) const CONSUMER: &str = "consumer";

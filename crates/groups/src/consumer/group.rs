@@ -8,9 +8,10 @@ use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
-use super::member::{ConsumerMember, Offer};
 use crate::assignor::{MemberAssignment, SubscriptionType};
-use crate::hosted::vote_of;
+use crate::formats::{Offer, vote_of};
+use crate::jobs::ResolvedRegex;
+use crate::model::ConsumerMember;
 
 /// A group's epoch before its first record.
 pub(crate) const INITIAL_EPOCH: i32 = 1;
@@ -43,17 +44,6 @@ impl Default for Epochs {
             has_partition_metadata: false,
         }
     }
-}
-
-/// Topics that a regular expression stood for when it was last looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ResolvedRegex {
-    /// The topics, sorted.
-    pub topics: Arc<[Arc<str>]>,
-    /// Offset of the metadata image that was looked at.
-    pub version: i64,
-    /// When, in milliseconds since the epoch.
-    pub timestamp_ms: i64,
 }
 
 /// How many subscribe to a topic.
@@ -170,7 +160,7 @@ fn step(up: bool) -> impl FnOnce(&mut usize) {
 
 impl ConsumerGroup {
     /// Sets a member, or takes it out. Gives back what was there.
-    pub(super) fn put_member(
+    pub(crate) fn put_member(
         &mut self,
         id: &Arc<str>,
         member: Option<Arc<ConsumerMember>>,
@@ -252,7 +242,7 @@ impl ConsumerGroup {
         }
     }
 
-    pub(super) fn put_target(
+    pub(crate) fn put_target(
         &mut self,
         member: &Arc<str>,
         target: Option<Arc<MemberAssignment>>,
@@ -281,7 +271,7 @@ impl ConsumerGroup {
         before
     }
 
-    pub(super) fn put_epochs(&mut self, epochs: Epochs) -> Epochs {
+    pub(crate) fn put_epochs(&mut self, epochs: Epochs) -> Epochs {
         std::mem::replace(&mut self.epochs, epochs)
     }
 

@@ -10,10 +10,10 @@ use std::sync::Arc;
 use thalweg_coordinator::{Account, UndoLog};
 use thalweg_wire::messages::ConsumerGroupTargetAssignmentMemberValue;
 
-use super::group::{ConsumerGroup, ConsumerGroupState, Epochs, NO_ASSIGNMENT_EPOCH, ResolvedRegex};
-use super::member::{ConsumerMember, MemberMetadata};
-use super::record::ConsumerGroupRecord;
+use super::group::{ConsumerGroup, ConsumerGroupState, Epochs, NO_ASSIGNMENT_EPOCH};
 use crate::assignor::MemberAssignment;
+use crate::jobs::ResolvedRegex;
+use crate::model::{ConsumerGroupRecord, ConsumerMember, MemberMetadata};
 
 /// A group, and a member or regular expression of it.
 type PartKey = (Arc<str>, Arc<str>);
@@ -124,7 +124,7 @@ impl ConsumerGroups {
                 let regex = known.unwrap_or_else(|| key.regular_expression.as_str().into());
                 let resolved = value.as_ref().map(|value| {
                     Arc::new(ResolvedRegex {
-                        topics: super::member::topic_set(&value.topics),
+                        topics: crate::model::topic_set(&value.topics),
                         version: value.version,
                         timestamp_ms: value.timestamp,
                     })

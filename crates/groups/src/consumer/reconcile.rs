@@ -7,9 +7,8 @@
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::Refused;
-use super::member::{ConsumerMember, MemberState, OwnedPartition, OwnedPartitions};
 use crate::assignor::MemberAssignment;
+use crate::model::{ConsumerMember, MemberState, OwnedPartition, OwnedPartitions, Refused};
 
 /// What a member is reconciled with.
 pub(crate) struct Reconciliation<'a> {

@@ -9,10 +9,11 @@ use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::describe_groups_response::{DescribedGroup, DescribedGroupMember};
 use thalweg_wire::messages::list_groups_response::ListedGroup;
 
-use super::vote_of;
 use crate::classic::{CLASSIC, ClassicGroupState};
-use crate::consumer::{CommittedGroup, ConsumerMember, Offer, assigned_bytes};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::consumer::{CommittedGroup, committed_vote};
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
+use crate::model::ConsumerMember;
+use crate::step::assigned_bytes;
 
 type Members<'a> = BTreeMap<&'a Arc<str>, &'a Arc<ConsumerMember>>;
 
@@ -23,7 +24,7 @@ pub(crate) fn describe(
     image: &MetadataImage,
 ) -> DescribedGroup {
     let members: &Members<'_> = &group.members;
-    let protocol = protocol(group).unwrap_or_default();
+    let protocol = committed_vote(group).unwrap_or_default();
     let protocol = protocol.as_str();
     DescribedGroup {
         group_id: id.to_owned(),
@@ -33,15 +34,6 @@ pub(crate) fn describe(
         members: members.values().map(|member| describe_member(member, protocol, image)).collect(),
         ..Default::default()
     }
-}
-
-/// The assignor that a group has voted for, if all of its members speak the classic protocol.
-pub(crate) fn protocol(group: &CommittedGroup<'_>) -> Option<String> {
-    let mut counts: BTreeMap<Offer, usize> = BTreeMap::new();
-    for member in group.members.values() {
-        *counts.entry(member.metadata.classic.as_ref()?.offer()).or_default() += 1;
-    }
-    vote_of(&counts).map(str::to_owned)
 }
 
 fn describe_member(

@@ -15,9 +15,9 @@ use std::sync::Arc;
 use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::consumer::{ConsumerMember, HostedJoin, Joined, MemberState, Refused, Step};
-use crate::request::join_error;
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
+use crate::model::{ConsumerMember, HostedJoin, MemberState, Refused, join_error};
+use crate::step::{Joined, Step};
 
 /// The leader that a member is told of in a group in which it is alone. It must not take itself for one.
 const NO_OTHER_MEMBER: &str = "coordinator";
@@ -67,109 +67,106 @@ impl Newcomer {
     }
 }
 
-impl Step<'_, '_> {
-    /// How long a newcomer may wait. It sends nothing before it is answered, and holders have their rebalance timeouts from
-    /// when they are told, which they are within a session.
-    pub(super) fn newcomer_timeout_ms(&self, newcomer: &Newcomer) -> i32 {
-        let kafkas = i32::try_from(self.cx.config.new_member_join_timeout_ms).unwrap_or(i32::MAX);
-        let of_holders = newcomer.rebalance_timeout_ms.saturating_add(newcomer.session_timeout_ms);
-        kafkas.max(of_holders)
-    }
+/// How long a newcomer may wait. It sends nothing before it is answered, and holders have their rebalance timeouts from
+/// when they are told, which they are within a session.
+pub(super) fn newcomer_timeout_ms(step: &Step<'_, '_>, newcomer: &Newcomer) -> i32 {
+    let kafkas = i32::try_from(step.cx.config.new_member_join_timeout_ms).unwrap_or(i32::MAX);
+    let of_holders = newcomer.rebalance_timeout_ms.saturating_add(newcomer.session_timeout_ms);
+    kafkas.max(of_holders)
+}
 
-    /// Whether a newcomer has to wait, in the step that has brought it to `member` with a target of `epoch`.
-    pub(super) fn has_to_wait(
-        &self,
-        newcomer: &Newcomer,
-        member: &ConsumerMember,
-        epoch: i32,
-    ) -> bool {
-        epoch < newcomer.group_epoch || member.state != MemberState::Stable
-    }
+/// Whether a newcomer has to wait, in the step that has brought it to `member` with a target of `epoch`.
+pub(super) fn has_to_wait(newcomer: &Newcomer, member: &ConsumerMember, epoch: i32) -> bool {
+    epoch < newcomer.group_epoch || member.state != MemberState::Stable
+}
 
-    /// Looks again at a newcomer that waits: gives it what is free of its target by now. What was `granted` before in the
-    /// same outcome is not free, though no record says so yet.
-    pub(crate) fn admit(
-        &mut self,
-        newcomer: &Newcomer,
-        granted: &mut HashSet<(Uuid, i32)>,
-    ) -> Result<Admission, Refused> {
-        let Some(member) = self.group.member(&newcomer.member).cloned() else {
-            self.live().pending.remove(&newcomer.member);
-            return Ok(Admission::Gone(self.farewell(newcomer)));
-        };
-        let epoch = self.group.epochs().assignment;
-        let is_hosted = self.is_hosted();
-        if is_hosted && epoch < self.group.epochs().group {
-            // Where all members are newcomers that wait, no heartbeat asks for it.
-            self.look_after_target();
-        }
-        let mut next = ConsumerMember::clone(&member);
-        if epoch >= newcomer.group_epoch {
-            let target = self.last_target(&member);
-            let before = self.records.len();
-            // It has not been told of any partition, so what goes to others now it has given up.
-            next = self.reconcile(next, epoch, &target, false, Some(&[]))?;
-            let gained: Vec<(Uuid, i32)> = next
-                .assigned
-                .iter()
-                .map(|owned| (owned.topic_id, owned.partition))
-                .filter(|(topic_id, partition)| !member.assigned.contains(*topic_id, *partition))
-                .collect();
-            if gained.iter().any(|partition| granted.contains(partition)) {
-                self.records.truncate(before);
-                return Ok(Admission::Waits);
-            }
-            granted.extend(gained);
-        }
-        let member = next;
-        if is_hosted && self.has_to_wait(newcomer, &member, epoch) {
+/// Looks again at a newcomer that waits: gives it what is free of its target by now. What was `granted` before in the
+/// same outcome is not free, though no record says so yet.
+pub(crate) fn admit(
+    step: &mut Step<'_, '_>,
+    newcomer: &Newcomer,
+    granted: &mut HashSet<(Uuid, i32)>,
+) -> Result<Admission, Refused> {
+    let Some(member) = step.group.member(&newcomer.member).cloned() else {
+        step.live().pending.remove(&newcomer.member);
+        return Ok(Admission::Gone(farewell(step, newcomer)));
+    };
+    let epoch = step.group.epochs().assignment;
+    let is_hosted = step.is_hosted();
+    if is_hosted && epoch < step.group.epochs().group {
+        // Where all members are newcomers that wait, no heartbeat asks for it.
+        step.look_after_target();
+    }
+    let mut next = ConsumerMember::clone(&member);
+    if epoch >= newcomer.group_epoch {
+        let target = step.last_target(&member);
+        let before = step.records.len();
+        // It has not been told of any partition, so what goes to others now it has given up.
+        next = step.reconcile(next, epoch, &target, false, Some(&[]))?;
+        let gained: Vec<(Uuid, i32)> = next
+            .assigned
+            .iter()
+            .map(|owned| (owned.topic_id, owned.partition))
+            .filter(|(topic_id, partition)| !member.assigned.contains(*topic_id, *partition))
+            .collect();
+        if gained.iter().any(|partition| granted.contains(partition)) {
+            step.records.truncate(before);
             return Ok(Admission::Waits);
         }
-        let mut joined = self.joined(&member, newcomer);
-        // The vote may have changed while it waited.
-        if let Some(voted) = self.voted().filter(|_| is_hosted) {
-            joined.response.protocol_name = Some(voted.to_owned());
-        }
-        Ok(Admission::Joined(Box::new(joined)))
+        granted.extend(gained);
     }
-
-    /// The answer to a member that has joined, and what follows when it is committed.
-    pub(super) fn joined(&mut self, member: &ConsumerMember, newcomer: &Newcomer) -> Joined {
-        // As long as the answer waits for the log, and longer if it comes too late for the client.
-        self.schedule_session(&member.id, newcomer.session_timeout_ms);
-        let response = JoinGroupResponse {
-            member_id: member.id.to_string(),
-            generation_id: member.epoch,
-            leader: self.leader_for(&member.id),
-            protocol_type: Some(CONSUMER_PROTOCOL_TYPE.to_owned()),
-            protocol_name: Some(newcomer.protocol.clone()),
-            ..Default::default()
-        };
-        let then = HostedJoin {
-            group: self.id.clone(),
-            member: member.id.clone(),
-            session_timeout_ms: newcomer.session_timeout_ms,
-            rebalance_timeout_ms: newcomer.rebalance_timeout_ms,
-        };
-        Joined { response, then: Some(then), downgrade: None }
+    let member = next;
+    if is_hosted && has_to_wait(newcomer, &member, epoch) {
+        return Ok(Admission::Waits);
     }
-
-    /// The leader that a member is told of: never itself, because it would assign, and never none, because
-    /// clients take that for an error.
-    fn leader_for(&self, member_id: &str) -> String {
-        let mut members = self.group.members().keys();
-        let other = members.find(|id| ***id != *member_id);
-        other.map_or_else(|| NO_OTHER_MEMBER.to_owned(), ToString::to_string)
+    let mut joined = joined(step, &member, newcomer);
+    // The vote may have changed while it waited.
+    if let Some(voted) = step.voted().filter(|_| is_hosted) {
+        joined.response.protocol_name = Some(voted.to_owned());
     }
+    Ok(Admission::Joined(Box::new(joined)))
+}
 
-    /// The answer to a newcomer that is not in the group any more.
-    fn farewell(&self, newcomer: &Newcomer) -> JoinGroupResponse {
-        let instance_id = newcomer.instance_id.as_deref();
-        let is_replaced = instance_id.is_some_and(|id| self.group.static_member(id).is_some());
-        if is_replaced {
-            join_error(&newcomer.member, ErrorCode::FENCED_INSTANCE_ID)
-        } else {
-            join_error("", ErrorCode::UNKNOWN_MEMBER_ID)
-        }
+/// The answer to a member that has joined, and what follows when it is committed.
+pub(super) fn joined(
+    step: &mut Step<'_, '_>,
+    member: &ConsumerMember,
+    newcomer: &Newcomer,
+) -> Joined {
+    // As long as the answer waits for the log, and longer if it comes too late for the client.
+    step.schedule_session(&member.id, newcomer.session_timeout_ms);
+    let response = JoinGroupResponse {
+        member_id: member.id.to_string(),
+        generation_id: member.epoch,
+        leader: leader_for(step, &member.id),
+        protocol_type: Some(CONSUMER_PROTOCOL_TYPE.to_owned()),
+        protocol_name: Some(newcomer.protocol.clone()),
+        ..Default::default()
+    };
+    let then = HostedJoin {
+        group: step.id.clone(),
+        member: member.id.clone(),
+        session_timeout_ms: newcomer.session_timeout_ms,
+        rebalance_timeout_ms: newcomer.rebalance_timeout_ms,
+    };
+    Joined { response, then: Some(then), downgrade: None }
+}
+
+/// The leader that a member is told of: never itself, because it would assign, and never none, because
+/// clients take that for an error.
+fn leader_for(step: &Step<'_, '_>, member_id: &str) -> String {
+    let mut members = step.group.members().keys();
+    let other = members.find(|id| ***id != *member_id);
+    other.map_or_else(|| NO_OTHER_MEMBER.to_owned(), ToString::to_string)
+}
+
+/// The answer to a newcomer that is not in the group any more.
+fn farewell(step: &Step<'_, '_>, newcomer: &Newcomer) -> JoinGroupResponse {
+    let instance_id = newcomer.instance_id.as_deref();
+    let is_replaced = instance_id.is_some_and(|id| step.group.static_member(id).is_some());
+    if is_replaced {
+        join_error(&newcomer.member, ErrorCode::FENCED_INSTANCE_ID)
+    } else {
+        join_error("", ErrorCode::UNKNOWN_MEMBER_ID)
     }
 }

@@ -11,9 +11,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
 use crate::consumer::{CommitCheck, ConsumerGroup};
-use crate::hosted::is_hosted;
-use crate::request::offset_commit_error;
-use crate::{GroupConfig, GroupRecord, GroupTimer};
+use crate::model::{GroupConfig, GroupRecord, GroupTimer, offset_commit_error};
 
 /// First version in which a group that does not exist is called that.
 const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND: i16 = 9;
@@ -27,7 +25,12 @@ pub(crate) enum CommitGroup<'a> {
     /// A classic group.
     Classic(&'a mut ClassicGroup),
     /// A consumer group.
-    Consumer(&'a ConsumerGroup),
+    Consumer {
+        /// The group.
+        group: &'a ConsumerGroup,
+        /// Whether the coordinator assigns its classic members.
+        is_hosted: bool,
+    },
 }
 
 /// Whether the request may commit, and what.
@@ -40,8 +43,7 @@ fn admit<'a>(
     let epoch = request.generation_id_or_member_epoch;
     match group {
         CommitGroup::Classic(group) => group.accept_commit(request, env).map(|()| CommitCheck::Any),
-        CommitGroup::Consumer(group) => {
-            let is_hosted = is_hosted(group, env.config, &request.group_id);
+        CommitGroup::Consumer { group, is_hosted } => {
             let instance_id = request.group_instance_id.as_deref();
             group.check_instance(instance_id, &request.member_id, is_hosted)?;
             let check = group.check_commit(&request.member_id, epoch, api_version, is_hosted)?;

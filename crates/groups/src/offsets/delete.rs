@@ -9,9 +9,9 @@ use thalweg_wire::messages::offset_delete_response::{
 use thalweg_wire::messages::{OffsetDeleteRequest, OffsetDeleteResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::GroupRecord;
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::logged::Logged;
+use crate::model::GroupRecord;
 
 /// The error of a request for a group that may not lose offsets.
 pub(crate) fn refuse_delete(group: &ClassicGroup) -> Option<OffsetDeleteResponse> {

@@ -12,10 +12,10 @@
 
 use std::sync::Arc;
 
-use crate::GroupRecord;
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::consumer::ConsumerGroup;
 use crate::logged::{CommittedOffset, Logged};
+use crate::model::GroupRecord;
 
 /// From when the retention time of an offset counts.
 #[derive(Clone, Copy, Debug)]

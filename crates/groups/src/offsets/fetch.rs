@@ -12,7 +12,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::consumer::check_fetch;
 use crate::logged::{CommittedOffset, GroupEntry, Logged};
-use crate::request::{no_offset, offset_fetch_error};
+use crate::model::{no_offset, offset_fetch_error};
 
 /// From committed state. The member and its epoch count unless the group `is_classic` to its members: Kafka's classic
 /// groups look at neither. That is asked only where it matters, because it may be a look at all members.

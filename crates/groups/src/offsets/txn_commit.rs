@@ -13,9 +13,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::commit::{CommitGroup, metadata_is_too_large};
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::consumer::{CommitCheck, ConsumerGroup};
-use crate::hosted::is_hosted;
-use crate::request::txn_offset_commit_error;
-use crate::{GroupConfig, GroupRecord};
+use crate::model::{GroupConfig, GroupRecord, txn_offset_commit_error};
 
 /// First version (KIP-1319) in which a group that does not exist is called that, and a stale epoch, too.
 const FIRST_VERSION_WITH_GROUP_ERRORS: i16 = 6;
@@ -34,13 +32,14 @@ fn admit<'a>(
     group: CommitGroup<'a>,
     request: &TxnOffsetCommitRequest,
     api_version: i16,
-    config: &GroupConfig,
 ) -> Result<CommitCheck<'a>, ErrorCode> {
     match group {
         CommitGroup::Classic(group) => {
             group.accept_transactional_commit(request).map(|()| CommitCheck::Any)
         }
-        CommitGroup::Consumer(group) => admit_to_consumer_group(group, request, config),
+        CommitGroup::Consumer { group, is_hosted } => {
+            admit_to_consumer_group(group, request, is_hosted)
+        }
         CommitGroup::None if request.generation_id_or_member_epoch < 0 => Ok(CommitCheck::Any),
         CommitGroup::None if api_version >= FIRST_VERSION_WITH_GROUP_ERRORS => {
             Err(ErrorCode::GROUP_ID_NOT_FOUND)
@@ -52,9 +51,8 @@ fn admit<'a>(
 fn admit_to_consumer_group<'a>(
     group: &'a ConsumerGroup,
     request: &TxnOffsetCommitRequest,
-    config: &GroupConfig,
+    is_hosted: bool,
 ) -> Result<CommitCheck<'a>, ErrorCode> {
-    let is_hosted = is_hosted(group, config, &request.group_id);
     if names_no_member(request, is_hosted) {
         return Ok(CommitCheck::Any);
     }
@@ -90,7 +88,7 @@ pub(crate) fn commit_transactional_offsets(
     records: &mut Vec<GroupRecord>,
 ) -> TxnOffsetCommitResponse {
     let refused = |error| txn_offset_commit_error(request, for_version(error, api_version));
-    let check = match admit(group, request, api_version, config) {
+    let check = match admit(group, request, api_version) {
         Ok(check) => check,
         Err(error) => return refused(error),
     };

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use thalweg_coordinator::Now;
 
 use super::{GroupShard, Out};
-use crate::{ConnectionId, GroupTimer, Submission};
 
+use crate::model::{ConnectionId, GroupTimer, Submission};
 use heartbeats::{HeartbeatTimes, Sign};
 
 /// The connections of one member.

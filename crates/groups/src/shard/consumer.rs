@@ -10,16 +10,17 @@ use thalweg_wire::messages::{
     LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest,
 };
 
-use super::{GroupShard, GroupTimer, Out, Then};
-use crate::classic::ClassicGroupState;
-use crate::consumer::{
-    ConsumerGroup, Downgrade, Heard, Joined, Refused, Reverted, Step, describe_unknown,
-    heartbeat_error, may_upgrade, not_a_consumer_group, upgraded,
+use super::{GroupShard, Out};
+use crate::classic::{ClassicGroup, ClassicGroupState};
+use crate::consumer::{ConsumerGroup, Reverted, describe_unknown};
+use crate::hosted::{self, Entry};
+use crate::logged::{GroupEntry, GroupKind};
+use crate::model::{
+    GroupRecord, GroupResponse, GroupTimer, Refused, RequestContext, Then, heartbeat_error,
+    join_error, not_a_consumer_group, sync_error,
 };
-use crate::hosted::Entry;
-use crate::logged::GroupEntry;
-use crate::request::{join_error, sync_error};
-use crate::{GroupRecord, GroupResponse, RequestContext};
+use crate::rebalances::Rebalances;
+use crate::step::{Downgrade, Heard, Joined, Step, may_upgrade, upgraded};
 
 /// What a step came to, and the classic group it may have left.
 pub(super) type Stepped<R> = Result<(R, Option<Downgrade>), Refused>;
@@ -29,7 +30,7 @@ const LEAVING: [i32; 2] = [-1, -2];
 /// What a step has beside its group. No function: the group stays borrowed from the same shard.
 macro_rules! cx {
     ($shard:ident, $now:ident, $out:ident) => {
-        $crate::consumer::Cx {
+        $crate::step::Cx {
             config: &$shard.config,
             account: &$shard.account,
             image: &$shard.image,
@@ -53,16 +54,13 @@ pub(super) fn start_classic_sessions(id: &Arc<str>, group: &ConsumerGroup, out: 
     }
 }
 
+/// Notes that a classic group becomes a consumer group in this step.
+pub(super) fn note_conversion(rebalances: &mut Rebalances, classic: &ClassicGroup) {
+    let members = classic.members().map(|member| member.id.clone()).collect();
+    rebalances.converts(classic.id().clone(), classic.generation(), members);
+}
+
 impl GroupShard {
-    pub(super) fn is_consumer_group(&self, group: &str) -> bool {
-        matches!(self.logged.group(group), Some(GroupEntry::Consumer))
-    }
-
-    /// Whether it is a consumer group without members, which may become one of any type.
-    pub(super) fn is_empty_consumer_group(&self, group: &str) -> bool {
-        self.logged.consumer_group(group).is_some_and(|group| group.members().is_empty())
-    }
-
     /// Runs `run` on a consumer group and hands on what it decided; `None` if there is no such group.
     pub(super) fn with_consumer_group<R>(
         &mut self,
@@ -193,7 +191,7 @@ impl GroupShard {
         may_upgrade(&id, &self.config)?;
         let max_size = self.config.consumer_max_size;
         let (group, records) = upgraded(classic, max_size, None, &mut cx!(self, now, out))?;
-        self.rebalances.converts(classic);
+        note_conversion(&mut self.rebalances, classic);
         start_classic_sessions(&id, &group, out);
         let heard = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
         if let Some(classic) = self.live.get_mut(&id) {
@@ -250,7 +248,7 @@ impl GroupShard {
             let entry = if step.leaves_server() {
                 Entry::NeedsBarrier
             } else if step.is_hosted() {
-                step.hosted_join(context, request, is_waiting)?
+                hosted::join(step, context, request, is_waiting)?
             } else {
                 let mut joined = step.classic_join(context, request)?;
                 let downgrade = joined.downgrade.take();
@@ -319,7 +317,7 @@ impl GroupShard {
                 return Err(step.unknown_member(&request.member_id));
             }
             let synced = if step.is_hosted() {
-                step.hosted_sync(request, context.hold.is_some())
+                hosted::sync(step, request, context.hold.is_some())
             } else {
                 step.classic_sync(request)
             };
@@ -349,7 +347,7 @@ impl GroupShard {
                 return step.heartbeat_to_barrier(request);
             }
             let code = if step.is_hosted() {
-                step.hosted_heartbeat(request)
+                hosted::heartbeat(step, request)
             } else {
                 step.classic_heartbeat(request)
             };
@@ -440,16 +438,17 @@ impl GroupShard {
 
     pub(super) fn describe_consumer_groups(&self, group_ids: &[String]) -> GroupResponse {
         let assignor = self.config.consumer_assignor(None).name();
-        let found = |id: &String| {
-            let group = self.logged.committed_consumer_group(id);
-            group.filter(|_| !self.is_hosted_committed(id))
-        };
-        let describe = |id: &String| match found(id) {
-            Some(group) => group.describe(id, assignor, &self.image),
-            None if self.logged.committed_group(id).is_some() => {
-                describe_unknown(id, format!("Group {id} is not a consumer group."))
+        let unknown =
+            |id: &str| describe_unknown(id, format!("Group {id} is not a consumer group."));
+        let describe = |id: &String| match self.committed_kind(id) {
+            GroupKind::Absent => describe_unknown(id, format!("Group {id} not found.")),
+            GroupKind::EmptyConsumer | GroupKind::Consumer => {
+                match self.logged.committed_consumer_group(id) {
+                    Some(group) => group.describe(id, assignor, &self.image),
+                    None => unknown(id),
+                }
             }
-            None => describe_unknown(id, format!("Group {id} not found.")),
+            GroupKind::Classic | GroupKind::Hosted | GroupKind::Reserved(_) => unknown(id),
         };
         GroupResponse::ConsumerGroupDescribe(group_ids.iter().map(describe).collect())
     }

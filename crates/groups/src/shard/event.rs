@@ -3,87 +3,16 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use thalweg_coordinator::{Job, Now};
+use thalweg_coordinator::Now;
 use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::Uuid;
 
-use super::{GroupShard, GroupTimer, Out};
-use crate::consumer::{
-    RETRY_MS, RegexJob, RegexesResolved, TargetComputed, TargetJob, UNKNOWN_TOPIC,
-};
-use crate::hosted::is_hosted;
+use super::{GroupShard, Out};
+use crate::consumer::{RETRY_MS, is_hosted};
+use crate::jobs::GroupJobDone;
+use crate::model::GroupTimer;
 use crate::offsets::delete_topics;
-use crate::{ConnectionId, GroupConfig};
-
-/// Something outside the log changed.
-#[derive(Clone, Debug)]
-pub enum GroupEvent {
-    /// The cluster's metadata.
-    Metadata {
-        /// What it says now.
-        image: Arc<MetadataImage>,
-        /// What is different from before; `None` for a shard that has not been told anything yet.
-        changes: Option<Arc<Changes>>,
-    },
-    /// The settings.
-    Config(Arc<GroupConfig>),
-    /// A connection is gone, over which requests of a member came.
-    Disconnected {
-        /// The member's group.
-        group: Arc<str>,
-        /// Its id.
-        member: Arc<str>,
-        /// Which it was.
-        connection: ConnectionId,
-    },
-}
-
-/// What a shard has computed elsewhere.
-#[derive(Clone, Debug)]
-pub enum GroupJob {
-    /// The target assignment of a consumer group.
-    Target(TargetJob),
-    /// The topics that a group's regular expressions stand for.
-    Regexes(RegexJob),
-}
-
-impl From<TargetJob> for GroupJob {
-    fn from(job: TargetJob) -> GroupJob {
-        GroupJob::Target(job)
-    }
-}
-
-impl From<RegexJob> for GroupJob {
-    fn from(job: RegexJob) -> GroupJob {
-        GroupJob::Regexes(job)
-    }
-}
-
-/// What came of it.
-#[derive(Debug)]
-#[allow(missing_docs)]
-pub enum GroupJobDone {
-    Target(TargetComputed),
-    Regexes(RegexesResolved),
-}
-
-impl Job for GroupJob {
-    type Done = GroupJobDone;
-
-    fn run(&self) -> GroupJobDone {
-        match self {
-            GroupJob::Target(job) => GroupJobDone::Target(job.run()),
-            GroupJob::Regexes(job) => GroupJobDone::Regexes(job.run()),
-        }
-    }
-
-    fn failed(&self) -> GroupJobDone {
-        match self {
-            GroupJob::Target(job) => GroupJobDone::Target(job.failed()),
-            GroupJob::Regexes(job) => GroupJobDone::Regexes(job.failed()),
-        }
-    }
-}
+use crate::step::UNKNOWN_TOPIC;
 
 impl GroupShard {
     pub(super) fn metadata_changed(

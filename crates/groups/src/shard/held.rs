@@ -8,10 +8,14 @@ use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, HeartbeatRequest, Sy
 
 use super::{GroupShard, Out};
 use crate::classic::ClassicGroupState;
-use crate::consumer::{ConsumerGroup, ConsumerGroupRecord, ConsumerMember, Heard, MemberState};
-use crate::hosted::{is_hosted, is_server_mode};
+use crate::consumer::{ConsumerGroup, is_hosted, is_server_mode};
+use crate::logged::GroupKind;
+use crate::model::{
+    ConsumerGroupRecord, ConsumerMember, GroupConfig, GroupRecord, GroupResponse, GroupTimer,
+    MemberState, RequestContext,
+};
 use crate::push::{HeldHeartbeat, HeldMember, HoldLimits};
-use crate::{GroupConfig, GroupRecord, GroupResponse, GroupTimer, RequestContext};
+use crate::step::Heard;
 
 /// Partitions that are to be a member's and that it does not have: others have not given them up, or it
 /// does not subscribe to their topic as far as is known.
@@ -63,36 +67,43 @@ impl GroupShard {
         else {
             return;
         };
-        if let Some(group) = self.live.get(request.group_id.as_str()) {
-            let member = group.member(&request.member_id);
-            if let Some(member) = member.filter(|_| group.is(ClassicGroupState::Stable)) {
-                let limits = HoldLimits::of_classic(member.session_timeout_ms);
+        match self.kind(&request.group_id) {
+            // The rules of Kafka tell members by other means than a held heartbeat.
+            GroupKind::Absent
+            | GroupKind::EmptyConsumer
+            | GroupKind::Consumer
+            | GroupKind::Reserved(_) => {}
+            GroupKind::Classic => {
+                let Some(group) = self.live.get(request.group_id.as_str()) else { return };
+                let member = group.member(&request.member_id);
+                if let Some(member) = member.filter(|_| group.is(ClassicGroupState::Stable)) {
+                    let limits = HoldLimits::of_classic(member.session_timeout_ms);
+                    let held = HeldMember {
+                        heartbeat: heartbeat.clone(),
+                        awaits: Vec::new(),
+                        is_hosted: false,
+                        is_spare: false,
+                        epochs: None,
+                    };
+                    self.held.hold(group.id(), &member.id, held, limits);
+                }
+            }
+            GroupKind::Hosted => {
+                let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
+                let Some(group) = self.logged.consumer_group(id) else { return };
+                let Some(member) = group.member(&request.member_id) else { return };
+                let Some(classic) = &member.metadata.classic else { return };
+                let limits = HoldLimits::of_classic(classic.session_timeout_ms);
+                let awaits = awaited(group, member);
                 let held = HeldMember {
                     heartbeat: heartbeat.clone(),
-                    awaits: Vec::new(),
-                    is_hosted: false,
+                    awaits,
+                    is_hosted: true,
                     is_spare: false,
                     epochs: None,
                 };
-                self.held.hold(group.id(), &member.id, held, limits);
+                self.held.hold(id, &member.id, held, limits);
             }
-            return;
-        }
-        let Some((id, _)) = self.logged.group_with_id(&request.group_id) else { return };
-        let Some(group) = self.logged.consumer_group(id) else { return };
-        let Some(member) = group.member(&request.member_id) else { return };
-        let Some(classic) = &member.metadata.classic else { return };
-        if is_hosted(group, &self.config, id) {
-            let limits = HoldLimits::of_classic(classic.session_timeout_ms);
-            let awaits = awaited(group, member);
-            let held = HeldMember {
-                heartbeat: heartbeat.clone(),
-                awaits,
-                is_hosted: true,
-                is_spare: false,
-                epochs: None,
-            };
-            self.held.hold(id, &member.id, held, limits);
         }
     }
 

@@ -8,17 +8,18 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::{HeartbeatRequest, HeartbeatResponse, JoinGroupRequest};
 
-use super::consumer::{Stepped, cx, start_classic_sessions};
-use super::{GroupShard, Out, Then};
-use crate::classic::{
-    ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP, StoredAssignment,
-};
-use crate::consumer::{ConsumerGroup, LiveGroups, Refused, Step, upgraded};
-use crate::hosted::{
-    Entry, describe, is_built_in, is_hostable, is_server_mode, leaves_out, protocol,
+use super::consumer::{Stepped, cx, note_conversion, start_classic_sessions};
+use super::{GroupShard, Out};
+use crate::classic::{ClassicGroup, ClassicGroupState, FIRST_VERSION_WITH_MEMBER_ID_ROUND_TRIP};
+use crate::consumer::{
+    ConsumerGroup, LiveGroups, is_built_in, is_hostable, is_server_mode, leaves_out,
     stored_assignor,
 };
-use crate::{ClassicGroup, GroupConfig, GroupResponse, GroupTimer, RequestContext};
+use crate::hosted::{self, Entry};
+use crate::model::{
+    GroupConfig, GroupResponse, GroupTimer, Refused, RequestContext, StoredAssignment, Then,
+};
+use crate::step::{Step, upgraded};
 
 /// The classic group is to answer.
 fn not_here() -> Refused {
@@ -45,7 +46,7 @@ impl GroupShard {
         if !has_two {
             return None;
         }
-        let join = |step: &mut Step<'_, '_>| match step.hosted_join(context, request, false)? {
+        let join = |step: &mut Step<'_, '_>| match hosted::join(step, context, request, false)? {
             Entry::NeedsBarrier => Err(not_here()),
             entry => Ok((entry, None)),
         };
@@ -66,7 +67,7 @@ impl GroupShard {
         {
             return None;
         }
-        let heartbeat = |step: &mut Step<'_, '_>| Ok((step.hosted_heartbeat(request)?, None));
+        let heartbeat = |step: &mut Step<'_, '_>| Ok((hosted::heartbeat(step, request)?, None));
         let error_code = self.host(&request.group_id, now, out, heartbeat)?;
         let response = HeartbeatResponse { error_code, ..Default::default() };
         Some(Reply::AfterCommit(GroupResponse::Heartbeat(response)))
@@ -115,7 +116,7 @@ impl GroupShard {
             }
         };
         expect(&mut self.consumers, classic, &self.config, out);
-        self.rebalances.converts(classic);
+        note_conversion(&mut self.rebalances, classic);
         let left_out = leaves_out(&group, &self.image);
         let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
         let live = self.consumers.of(&id);
@@ -174,7 +175,7 @@ impl GroupShard {
         self.with_group(&id, now, out, |group, env| group.assigned(env));
         let classic = self.live.get(&id)?;
         expect(&mut self.consumers, classic, &self.config, out);
-        self.rebalances.converts(classic);
+        note_conversion(&mut self.rebalances, classic);
         let left_out = leaves_out(&group, &self.image);
         let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
         let live = self.consumers.of(&id);
@@ -186,22 +187,10 @@ impl GroupShard {
         Some(id)
     }
 
-    pub(super) fn is_hosted_committed(&self, id: &str) -> bool {
-        if !is_server_mode(&self.config, id) {
-            return false;
-        }
-        if let Some(group) = self.logged.unchanged_consumer_group(id) {
-            return is_hostable(group);
-        }
-        let group = self.logged.committed_consumer_group(id);
-        group.and_then(|group| protocol(&group)).is_some_and(|name| is_built_in(&name))
-    }
-
-    /// The description of a group that the coordinator assigns; `None` for others.
+    /// The description of a group that the coordinator assigns, as of the last commit.
     pub(super) fn describe_hosted(&self, id: &str) -> Option<DescribedGroup> {
-        let is_hosted = self.is_hosted_committed(id);
-        let group = is_hosted.then(|| self.logged.committed_consumer_group(id))??;
-        Some(describe(id, &group, &self.image))
+        let group = self.logged.committed_consumer_group(id)?;
+        Some(hosted::describe(id, &group, &self.image))
     }
 }
 

@@ -12,11 +12,10 @@ use std::sync::Arc;
 use thalweg_coordinator::{Now, Token, append_error};
 use thalweg_wire::ErrorCode;
 
-use super::{GroupShard, Out, Then};
+use super::{GroupShard, Out};
 use crate::consumer::RETRY_MS;
-use crate::hosted::{Admission, Newcomer};
-use crate::request::join_error;
-use crate::{GroupRecord, GroupResponse, GroupTimer};
+use crate::hosted::{self, Admission, Newcomer};
+use crate::model::{GroupRecord, GroupResponse, GroupTimer, Then, join_error};
 
 /// So many newcomers of a group are answered in one step, with so many records. They are one batch.
 const ANSWERS_MAX: usize = 64;
@@ -137,7 +136,7 @@ impl GroupShard {
 
     /// Gives the newcomers of a group what is free of their targets, and answers those that have all of it.
     pub(super) fn admit_newcomers(&mut self, group: &Arc<str>, now: Now, out: &mut Out) {
-        if !self.is_consumer_group(group) {
+        if self.logged.consumer_group(group).is_none() {
             // Its members have to join the classic group that it is now.
             return self.newcomers.fail_group(group, ErrorCode::REBALANCE_IN_PROGRESS, out);
         }
@@ -152,7 +151,7 @@ impl GroupShard {
                 continue;
             }
             let admission = self.with_consumer_group(group, now, out, |step| {
-                step.admit(&newcomer, &mut granted).map(|admission| (admission, None))
+                hosted::admit(step, &newcomer, &mut granted).map(|admission| (admission, None))
             });
             let response = match admission {
                 Some(Ok(Admission::Waits)) => {

@@ -10,32 +10,37 @@ use thalweg_wire::messages::{
     OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse, TxnOffsetCommitRequest,
 };
 
-use super::{GroupShard, GroupTimer, Out};
+use super::{GroupShard, Out};
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
-use crate::hosted::is_hosted;
-use crate::logged::Logged;
+use crate::logged::{GroupKind, Logged};
+use crate::model::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
 use crate::offsets::{
     CommitGroup, Expiry, commit_offsets, commit_transactional_offsets, delete_offsets,
     expire_offsets, fetch_committed, fetch_stable, refuse_delete,
 };
-use crate::{GroupRecord, GroupResponse, RequestContext};
 
 /// The group whose offsets are to be committed.
 fn commit_group<'a>(
+    kind: GroupKind,
     live: &'a mut BTreeMap<Arc<str>, ClassicGroup>,
     logged: &'a Logged,
     id: &str,
 ) -> CommitGroup<'a> {
-    match (live.get_mut(id), logged.consumer_group(id)) {
-        (Some(group), _) => CommitGroup::Classic(group),
-        (None, Some(group)) => CommitGroup::Consumer(group),
-        (None, None) => CommitGroup::None,
-    }
+    let group = match kind {
+        GroupKind::Absent | GroupKind::Reserved(_) => None,
+        GroupKind::Classic => live.get_mut(id).map(CommitGroup::Classic),
+        GroupKind::EmptyConsumer | GroupKind::Consumer | GroupKind::Hosted => {
+            let is_hosted = kind == GroupKind::Hosted;
+            logged.consumer_group(id).map(|group| CommitGroup::Consumer { group, is_hosted })
+        }
+    };
+    group.unwrap_or(CommitGroup::None)
 }
 
 impl GroupShard {
     pub(super) fn commit_offsets(
         &mut self,
+        kind: GroupKind,
         context: &RequestContext,
         request: &OffsetCommitRequest,
         now: Now,
@@ -49,7 +54,7 @@ impl GroupShard {
             completed_rebalances: &mut self.counters.completed_rebalances,
             rebalances: &mut self.rebalances,
         };
-        let group = commit_group(&mut self.live, &self.logged, &request.group_id);
+        let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
         let response = commit_offsets(group, request, context.api_version, &mut env);
         self.counters.offset_commits += out.records.len() as u64;
         GroupResponse::OffsetCommit(response)
@@ -58,12 +63,13 @@ impl GroupShard {
     /// Offsets of a producer's transaction.
     pub(super) fn commit_transactional_offsets(
         &mut self,
+        kind: GroupKind,
         context: &RequestContext,
         request: &TxnOffsetCommitRequest,
         now: Now,
         out: &mut Out,
     ) -> GroupResponse {
-        let group = commit_group(&mut self.live, &self.logged, &request.group_id);
+        let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
         let response = commit_transactional_offsets(
             group,
             request,
@@ -89,38 +95,54 @@ impl GroupShard {
     ) -> Reply<GroupResponse> {
         let id = request.group_id.as_str();
         if require_stable {
-            let group = self.logged.consumer_group(id);
-            let is_classic = || group.is_some_and(|group| is_hosted(group, &self.config, id));
+            let is_classic = || self.kind(id) == GroupKind::Hosted;
             let fetched = fetch_stable(&self.logged, request, api_version, is_classic);
             return Reply::AfterCommit(GroupResponse::OffsetFetch(fetched));
         }
-        let is_classic = || self.is_hosted_committed(id);
+        let is_classic = || self.committed_kind(id) == GroupKind::Hosted;
         let fetched = fetch_committed(&self.logged, request, api_version, is_classic);
         Reply::Now(GroupResponse::OffsetFetch(fetched))
     }
 
-    pub(super) fn delete_offsets(
+    /// Deletes offsets of a classic group.
+    pub(super) fn delete_offsets_of_classic(
         &mut self,
         request: &OffsetDeleteRequest,
         out: &mut Out,
     ) -> GroupResponse {
-        let id = request.group_id.as_str();
-        let response = match (self.live.get(id), self.logged.consumer_group(id)) {
-            (Some(group), _) => refuse_delete(group).unwrap_or_else(|| {
+        let response = self.live.get(request.group_id.as_str()).map(|group| {
+            refuse_delete(group).unwrap_or_else(|| {
                 let is_subscribed = |topic: &str| group.is_subscribed_to(topic);
                 delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
-            }),
-            (None, Some(group)) => {
-                let is_subscribed = |topic: &str| group.topics().contains_key(topic);
-                delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
-            }
-            (None, None) => OffsetDeleteResponse {
-                error_code: ErrorCode::GROUP_ID_NOT_FOUND,
-                ..Default::default()
-            },
-        };
+            })
+        });
+        self.offsets_deleted(response, out)
+    }
+
+    /// Deletes offsets of a consumer group.
+    pub(super) fn delete_offsets_of_consumer(
+        &mut self,
+        request: &OffsetDeleteRequest,
+        out: &mut Out,
+    ) -> GroupResponse {
+        let response = self.logged.consumer_group(&request.group_id).map(|group| {
+            let is_subscribed = |topic: &str| group.topics().contains_key(topic);
+            delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
+        });
+        self.offsets_deleted(response, out)
+    }
+
+    /// Counts deleted offsets. There is no response for a group that does not exist.
+    fn offsets_deleted(
+        &mut self,
+        response: Option<OffsetDeleteResponse>,
+        out: &Out,
+    ) -> GroupResponse {
         self.counters.offset_deletions += out.records.len() as u64;
-        GroupResponse::OffsetDelete(response)
+        GroupResponse::OffsetDelete(response.unwrap_or_else(|| OffsetDeleteResponse {
+            error_code: ErrorCode::GROUP_ID_NOT_FOUND,
+            ..Default::default()
+        }))
     }
 
     /// Removes expired offsets, and groups that hold nothing any more.

@@ -7,14 +7,13 @@ use thalweg_coordinator::Now;
 use thalweg_wire::messages::GroupRebalances;
 use thalweg_wire::{GROUP_REBALANCES_TAG, Message as _, RawTags, Writer};
 
-use super::{GroupShard, GroupTimer};
-use crate::GroupRecord;
+use super::GroupShard;
 use crate::assignor::MemberAssignment;
-use crate::classic::ClassicGroup;
-use crate::classic::ClassicGroupState;
-use crate::consumer::{ConsumerGroupRecord, ConsumerMember};
-use crate::hosted::{is_built_in, is_hosted, is_server_mode};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
+use crate::classic::{ClassicGroup, ClassicGroupState};
+use crate::consumer::{ConsumerGroup, is_built_in, is_server_mode};
+use crate::formats::CONSUMER_PROTOCOL_TYPE;
+use crate::logged::GroupKind;
+use crate::model::{ConsumerGroupRecord, ConsumerMember, GroupRecord, GroupTimer};
 
 /// What a record of a consumer group changes, as it was before.
 pub(super) enum Before {
@@ -122,32 +121,44 @@ impl GroupShard {
         });
     }
 
-    /// By which rules a group is run, and why.
+    /// The rules that a group is run by, and the reason.
     fn rules(&self, id: &str) -> (&'static str, String) {
-        if let Some(group) = self.logged.consumer_group(id) {
-            return if is_hosted(group, &self.config, id) {
-                let vote = group.classic_vote().unwrap_or_default();
+        let group = self.logged.consumer_group(id);
+        match self.kind(id) {
+            GroupKind::Absent | GroupKind::Reserved(_) => ("", String::new()),
+            GroupKind::Classic => match self.live.get(id) {
+                Some(group) => ("barrier", self.reason_for_barrier(id, group)),
+                None => ("", String::new()),
+            },
+            GroupKind::EmptyConsumer => ("consumer", "the group has no members".to_owned()),
+            GroupKind::Consumer => ("consumer", self.reason_for_kafkas_rules(id, group)),
+            GroupKind::Hosted => {
+                let vote = group.and_then(ConsumerGroup::classic_vote).unwrap_or_default();
                 ("server", format!("all members offer the assignor {vote}"))
-            } else if group.members().is_empty() {
-                ("consumer", "the group has no members".to_owned())
-            } else if group.classic_members() == group.members().len() {
-                let why = if !is_server_mode(&self.config, id) {
-                    "thalweg.group.classic.rebalance.mode is barrier, and the group cannot be a \
-                     classic one again"
-                } else {
-                    "its members offer no assignor of Kafka's in common, and the group is too \
-                     large for the barrier"
-                };
-                ("consumer", why.to_owned())
-            } else {
-                let classic = group.classic_members();
-                let all = group.members().len();
-                let why = format!("{} of {all} members use the consumer protocol", all - classic);
-                ("consumer", why)
-            };
+            }
         }
-        let Some(group) = self.live.get(id) else { return ("", String::new()) };
-        let why = match group.protocol_type() {
+    }
+
+    /// The reason that a consumer group with members is run by the rules of Kafka.
+    fn reason_for_kafkas_rules(&self, id: &str, group: Option<&ConsumerGroup>) -> String {
+        let classic = group.map_or(0, ConsumerGroup::classic_members);
+        let all = group.map_or(0, |group| group.members().len());
+        if classic < all {
+            return format!("{} of {all} members use the consumer protocol", all - classic);
+        }
+        let why = if !is_server_mode(&self.config, id) {
+            "thalweg.group.classic.rebalance.mode is barrier, and the group cannot be a \
+             classic one again"
+        } else {
+            "its members offer no assignor of Kafka's in common, and the group is too \
+             large for the barrier"
+        };
+        why.to_owned()
+    }
+
+    /// The reason that a classic group is assigned by its leader.
+    fn reason_for_barrier(&self, id: &str, group: &ClassicGroup) -> String {
+        match group.protocol_type() {
             Some(other) if other != CONSUMER_PROTOCOL_TYPE => {
                 format!("its members are no consumers, but of the protocol type {other}")
             }
@@ -176,8 +187,7 @@ impl GroupShard {
                     None => "the coordinator takes it over with the next heartbeat".to_owned(),
                 },
             },
-        };
-        ("barrier", why)
+        }
     }
 
     /// The field of a group's description that has its last rebalances.

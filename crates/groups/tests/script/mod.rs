@@ -237,6 +237,7 @@ impl World {
     pub fn run(&mut self, line: &str, random: Option<u128>) -> Vec<String> {
         let op = Op::parse(line);
         let logged = if op.name == "new" { 0 } else { self.memory.log.len() };
+        let mut refused = None;
         match op.name {
             "new" => *self = World::new(config_of(&op)),
             "tick" => self.memory.advance(op.number("ms", 0)),
@@ -283,16 +284,25 @@ impl World {
                     is_repeat: op.get("repeat").is_some(),
                 };
                 let request = request_of(&op, line, &self.metadata);
-                let token = self.memory.submit(Submission { context, request });
-                self.requests.insert(token, self.next_request);
+                let submission = Submission { context, request };
+                // The owner of a shard refuses what is wrong by itself, and the shard never has it.
+                refused =
+                    submission.precheck(&self.config).map(|answer| (self.next_request, answer));
+                if refused.is_none() {
+                    let token = self.memory.submit(submission);
+                    self.requests.insert(token, self.next_request);
+                }
                 self.next_request += 1;
             }
         }
         let mut lines: Vec<String> = self.memory.log[logged..].iter().map(show_entry).collect();
-        for (token, response) in self.memory.take_answers() {
+        let taken = self.memory.take_answers().into_iter().map(|(token, response)| {
             let number = self.requests.remove(&token).unwrap_or_else(|| {
                 panic!("{token:?} is answered twice");
             });
+            (number, response)
+        });
+        for (number, response) in taken.collect::<Vec<_>>().into_iter().chain(refused) {
             lines.extend(show_response(&response).into_iter().map(|l| format!("#{number} {l}")));
         }
         if op.name == "reload" {

@@ -7,7 +7,7 @@
 //! A heartbeat that the coordinator holds counts from its arrival. Clients that wait for the answer, and count their
 //! interval from it, so show a longer interval, which is the one they have.
 
-use crate::{ConnectionId, GroupRequest};
+use crate::model::{ConnectionId, GroupRequest};
 
 /// What a member's request says about its heartbeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

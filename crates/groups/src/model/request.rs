@@ -29,8 +29,6 @@ use thalweg_wire::messages::{
     TxnOffsetCommitRequest, TxnOffsetCommitResponse,
 };
 
-use crate::GroupConfig;
-use crate::consumer::{heartbeat_error, precheck_heartbeat};
 use crate::push::HeldHeartbeat;
 
 /// Who asks.
@@ -149,47 +147,6 @@ pub enum GroupResponse {
 }
 
 impl Submission {
-    /// The answer to requests that are wrong by themselves, whoever coordinates the group. To be
-    /// asked before the coordinator is looked up.
-    pub fn precheck(&self, config: &GroupConfig) -> Option<GroupResponse> {
-        if let GroupRequest::ConsumerGroupHeartbeat(request) = &self.request {
-            let refused = precheck_heartbeat(request, self.context.api_version, config).err()?;
-            return Some(GroupResponse::ConsumerGroupHeartbeat(heartbeat_error(refused)));
-        }
-        let nameless = match &self.request {
-            GroupRequest::JoinGroup(r) => r.group_id.is_empty(),
-            GroupRequest::SyncGroup(r) => {
-                // Mandatory from version 5 on.
-                if self.context.api_version >= 5
-                    && (r.protocol_type.is_none() || r.protocol_name.is_none())
-                {
-                    return Some(self.refused(ErrorCode::INCONSISTENT_GROUP_PROTOCOL));
-                }
-                r.group_id.is_empty()
-            }
-            GroupRequest::Heartbeat(r) => r.group_id.is_empty(),
-            GroupRequest::LeaveGroup(r) => r.group_id.is_empty(),
-            GroupRequest::OffsetDelete(r) => r.group_id.is_empty(),
-            GroupRequest::TxnOffsetCommit(r) => r.group_id.is_empty(),
-            // The others take the empty group id, as ever.
-            _ => false,
-        };
-        let error = match &self.request {
-            _ if nameless => ErrorCode::INVALID_GROUP_ID,
-            GroupRequest::JoinGroup(r)
-                if !(config.min_session_timeout_ms..=config.max_session_timeout_ms)
-                    .contains(&r.session_timeout_ms) =>
-            {
-                ErrorCode::INVALID_SESSION_TIMEOUT
-            }
-            _ => return None,
-        };
-        if let GroupRequest::JoinGroup(r) = &self.request {
-            return Some(GroupResponse::JoinGroup(join_error(&r.member_id, error)));
-        }
-        Some(self.refused(error))
-    }
-
     /// The answer with `error` for the whole request: no coordinator here, still loading.
     pub fn refused(&self, error: ErrorCode) -> GroupResponse {
         let code = append_error(error);

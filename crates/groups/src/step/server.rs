@@ -5,11 +5,13 @@ use std::sync::Arc;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{GroupMetadataValue, HeartbeatRequest};
 
-use super::{assignor_of, has_claims, is_built_in, offers, offers_without, voted};
+use super::context::Step;
+use super::migrate::Downgrade;
 use crate::assignor::Assignor;
-use crate::consumer::{ConsumerMember, Downgrade, Refused, Step};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
-use crate::{GroupRecord, GroupTimer};
+use crate::consumer::{assignor_of, is_built_in, is_hosted, is_server_mode};
+use crate::formats::{CONSUMER_PROTOCOL_TYPE, Offer, offers, offers_without, voted};
+use crate::jobs::has_claims;
+use crate::model::{ConsumerMember, GroupRecord, GroupTimer, Refused};
 
 /// How a group's target assignment is computed.
 pub(crate) struct Chosen {
@@ -19,6 +21,70 @@ pub(crate) struct Chosen {
 }
 
 impl Step<'_, '_> {
+    /// Whether the coordinator has assigned the group: it has done so until now, or it is stored in all of its
+    /// members.
+    pub(crate) fn was_hosted(&self) -> bool {
+        let members = self.group.members().len();
+        members > 0
+            && self.group.classic_members() == members
+            && (self.group.members_with_assignor() == members || self.cx.live.was_hosted(self.id))
+    }
+
+    pub(crate) fn is_server_mode(&self) -> bool {
+        is_server_mode(self.cx.config, self.id)
+    }
+
+    /// Whether the coordinator assigns this group's classic members.
+    pub(crate) fn is_hosted(&self) -> bool {
+        is_hosted(self.group, self.cx.config, self.id)
+    }
+
+    /// Whether it did, and the setting says now that it is not to, or the votes leave it no assignor.
+    /// Where groups may not become classic ones, or this one is too large for it, its members go on by
+    /// Kafka's rules.
+    pub(crate) fn leaves_server(&self) -> bool {
+        let members = self.group.members().len();
+        !self.is_hosted()
+            && self.was_hosted()
+            && self.may_downgrade(members)
+            && self.cx.live.may_fit_barrier(self.id, members)
+    }
+
+    /// Whether the coordinator assigns what is left without these members.
+    pub(crate) fn is_hosted_without(&self, leaving: &[Arc<ConsumerMember>]) -> bool {
+        let left = self.group.members().len().saturating_sub(leaving.len());
+        let classic = leaving.iter().filter(|member| member.is_classic()).count();
+        if left == 0
+            || !self.is_server_mode()
+            || self.group.classic_members().saturating_sub(classic) != left
+        {
+            return false;
+        }
+        let gone: Vec<Offer> =
+            leaving.iter().filter_map(|m| Some(m.metadata.classic.as_ref()?.offer())).collect();
+        voted(&offers_without(offers(self.group.classic_offers()), gone.iter()))
+            .is_some_and(is_built_in)
+    }
+
+    /// The assignor that the group votes for as it is.
+    pub(crate) fn voted(&self) -> Option<&str> {
+        self.group.classic_vote()
+    }
+
+    /// The assignor that the group votes for with `joining` in the place of `before`; `None` if it has
+    /// none in common with all others.
+    pub(crate) fn ballot(
+        &self,
+        before: Option<&ConsumerMember>,
+        joining: &Offer,
+    ) -> Option<String> {
+        let before =
+            before.and_then(|b| b.metadata.classic.as_ref()).map(|classic| classic.offer());
+        let mut offers = offers_without(offers(self.group.classic_offers()), before.iter());
+        *offers.entry(joining).or_default() += 1;
+        voted(&offers).map(str::to_owned)
+    }
+
     /// The assignor that the group's members have chosen, once `after` has taken the place of `before`.
     pub(crate) fn chosen_assignor(
         &self,

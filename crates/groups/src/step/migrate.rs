@@ -10,20 +10,17 @@ use std::sync::Arc;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::ConsumerProtocolAssignment;
 use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition;
-use thalweg_wire::{ErrorCode, Message as _, Reader, Uuid, Writer};
+use thalweg_wire::{ErrorCode, Message as _, Uuid, Writer};
 
-use super::Refused;
-use super::classic_members::{protocol_version, subscription_of};
-use super::group::{ConsumerGroup, Epochs};
-use super::member::{
-    ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, OwnedPartition, OwnedPartitions,
-    topic_set,
-};
-use super::record::ConsumerGroupRecord;
-use super::step::{Cx, Step};
+use super::context::{Cx, Step};
 use crate::assignor::MemberAssignment;
 use crate::classic::{ClassicGroup, JoinedMember};
-use crate::{GroupConfig, GroupRecord};
+use crate::consumer::{ConsumerGroup, Epochs};
+use crate::formats::{ASSIGNMENT_VERSION_MAX, protocol_version, read_assignment, subscription_of};
+use crate::model::{
+    ClassicMetadata, ConsumerGroupRecord, ConsumerMember, GroupConfig, GroupRecord, MemberMetadata,
+    MemberState, OwnedPartition, OwnedPartitions, Refused, topic_set,
+};
 
 /// A consumer group that has become a classic one.
 pub(crate) struct Downgrade {
@@ -32,9 +29,6 @@ pub(crate) struct Downgrade {
     /// Whether its members have to rebalance.
     pub(crate) rebalances: bool,
 }
-
-/// Highest version of a consumer's assignment.
-const ASSIGNMENT_VERSION_MAX: i16 = 3;
 
 /// The bytes of a consumer's assignment (`ConsumerProtocolAssignment`), in `version`.
 pub(crate) fn assignment_bytes(
@@ -70,13 +64,6 @@ pub(crate) fn assigned_bytes(
         .by_topic()
         .map(|(topic_id, owned)| (topic_id, owned.iter().map(|owned| owned.partition).collect()));
     assignment_bytes(assigned, protocol_version(said).unwrap_or(-1), image)
-}
-
-/// What a consumer's assignment bytes say; `None` if they are none.
-pub(crate) fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
-    let mut r = Reader::new(bytes);
-    let version = r.i16().ok().filter(|version| *version >= 0)?.min(ASSIGNMENT_VERSION_MAX);
-    ConsumerProtocolAssignment::decode(&mut r, version).ok()
 }
 
 fn refuse_upgrade(group: &str, why: &str) -> Refused {

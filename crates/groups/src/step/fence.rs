@@ -3,20 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 
-use super::member::{
-    ConsumerMember, LEAVE_GROUP_STATIC_MEMBER_EPOCH, MemberState, OwnedPartitions,
+use super::context::Step;
+use super::migrate::Downgrade;
+use crate::consumer::RETRY_MS;
+use crate::model::{
+    ConsumerGroupRecord, ConsumerMember, GroupTimer, LEAVE_GROUP_STATIC_MEMBER_EPOCH, MemberState,
+    OwnedPartitions, Refused,
 };
-use super::record::ConsumerGroupRecord;
-use super::step::Step;
-use super::{Downgrade, Refused};
-use crate::GroupTimer;
-
-/// When a member is fenced again whose removal could not be written, or a target assignment computed that
-/// could not be, in milliseconds. The former is fixed in Kafka.
-pub(crate) const RETRY_MS: u64 = 500;
 
 impl Step<'_, '_> {
     /// Handles the heartbeat of a member that leaves, for good or for a while.
@@ -207,9 +202,4 @@ impl Step<'_, '_> {
         self.record(ConsumerGroupRecord::no_partition_metadata(self.id));
         self.record(ConsumerGroupRecord::metadata(self.id, None));
     }
-}
-
-/// The refusal of a request for a group that is none of this type.
-pub(crate) fn not_a_consumer_group(group: &str) -> Refused {
-    Refused::new(ErrorCode::GROUP_ID_NOT_FOUND, format!("Group {group} is not a consumer group."))
 }

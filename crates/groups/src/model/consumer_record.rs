@@ -13,10 +13,10 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{DecodeError, EncodeError, Reader, Uuid};
 
-use super::group::ResolvedRegex;
-use super::member::{ConsumerMember, MemberMetadata};
+use super::consumer_member::{ConsumerMember, MemberMetadata};
+use super::encoding::{key_bytes, read_value, value_bytes};
 use crate::assignor::MemberAssignment;
-use crate::record::{key_bytes, read_value, value_bytes};
+use crate::jobs::ResolvedRegex;
 
 /// The only value version of each of them.
 const VALUE_VERSION: i16 = 0;

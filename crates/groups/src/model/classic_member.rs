@@ -10,7 +10,7 @@ use thalweg_wire::messages::describe_groups_response::DescribedGroupMember;
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 
-use crate::RequestContext;
+use super::request::RequestContext;
 
 /// A protocol a member can work with, and what it has to say to the leader if it is chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -78,20 +78,20 @@ pub struct Member {
     pub protocols: Vec<Protocol>,
     /// What the leader gave it.
     pub assignment: Bytes,
-    pub(super) awaiting_join: Option<Token>,
-    pub(super) awaiting_sync: Option<Token>,
+    pub(crate) awaiting_join: Option<Token>,
+    pub(crate) awaiting_sync: Option<Token>,
     /// Joined and not been through a completed join phase: it has no id to send heartbeats with, so
     /// waiting for its answer does not keep it alive.
-    pub(super) is_new: bool,
+    pub(crate) is_new: bool,
     /// Order in which the members came.
-    pub(super) sequence: u64,
+    pub(crate) sequence: u64,
     /// Of its id; see `protocol`.
-    pub(super) spread_hash: u32,
+    pub(crate) spread_hash: u32,
 }
 
 impl Member {
     /// A member that waits for nothing and has nothing.
-    pub(super) fn joined(
+    pub(crate) fn joined(
         id: Arc<str>,
         instance_id: Option<Arc<str>>,
         client_id: &str,
@@ -117,7 +117,7 @@ impl Member {
 
     /// The member that a record describes. What it holds is counted like what a request leaves behind,
     /// but not refused: it is in the log.
-    pub(super) fn from_record(
+    pub(crate) fn from_record(
         protocol: &str,
         record: &MemberMetadata,
         account: &Arc<Account>,
@@ -145,7 +145,7 @@ impl Member {
         }
     }
 
-    pub(super) fn to_record(&self, protocol: &str, assignment: Bytes) -> MemberMetadata {
+    pub(crate) fn to_record(&self, protocol: &str, assignment: Bytes) -> MemberMetadata {
         MemberMetadata {
             member_id: self.id.to_string(),
             group_instance_id: self.instance_id.as_deref().map(str::to_owned),
@@ -159,7 +159,7 @@ impl Member {
         }
     }
 
-    pub(super) fn is_static(&self) -> bool {
+    pub(crate) fn is_static(&self) -> bool {
         self.instance_id.is_some()
     }
 
@@ -179,12 +179,12 @@ impl Member {
     }
 
     /// Whether it need not have sent a heartbeat: it waits for an answer.
-    pub(super) fn has_satisfied_heartbeat(&self) -> bool {
+    pub(crate) fn has_satisfied_heartbeat(&self) -> bool {
         !self.is_new && (self.awaiting_join.is_some() || self.awaiting_sync.is_some())
     }
 
     /// What it says under `protocol`; nothing if it does not support it.
-    pub(super) fn metadata(&self, protocol: &str) -> Bytes {
+    pub(crate) fn metadata(&self, protocol: &str) -> Bytes {
         self.protocols
             .iter()
             .find(|p| p.name == protocol)
@@ -192,7 +192,7 @@ impl Member {
     }
 
     /// Whether a request says what the member said before.
-    pub(super) fn matches(&self, protocols: &[JoinGroupRequestProtocol]) -> bool {
+    pub(crate) fn matches(&self, protocols: &[JoinGroupRequestProtocol]) -> bool {
         self.protocols.len() == protocols.len()
             && self
                 .protocols
@@ -202,16 +202,16 @@ impl Member {
     }
 
     /// Its best protocol among `candidates`.
-    pub(super) fn vote(&self, candidates: &BTreeSet<&str>) -> Option<&str> {
+    pub(crate) fn vote(&self, candidates: &BTreeSet<&str>) -> Option<&str> {
         self.protocols.iter().map(|p| p.name.as_str()).find(|name| candidates.contains(name))
     }
 
     /// Names of its protocols, each once.
-    pub(super) fn protocol_names(&self) -> BTreeSet<&str> {
+    pub(crate) fn protocol_names(&self) -> BTreeSet<&str> {
         self.protocols.iter().map(|p| p.name.as_str()).collect()
     }
 
-    pub(super) fn describe(&self, member_metadata: Bytes) -> DescribedGroupMember {
+    pub(crate) fn describe(&self, member_metadata: Bytes) -> DescribedGroupMember {
         DescribedGroupMember {
             member_id: self.id.to_string(),
             group_instance_id: self.instance_id.as_deref().map(str::to_owned),

@@ -4,17 +4,17 @@
 //! Records of types that this release does not know may stand in the same log (it may come from a later
 //! one): they are skipped and never removed.
 
-use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;
 use thalweg_wire::messages::{
     GroupMetadataKey, GroupMetadataValue, LegacyOffsetCommitKey, LegacyOffsetCommitValue,
     OffsetCommitKey, OffsetCommitValue,
 };
-use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
+use thalweg_wire::{DecodeError, EncodeError, Message as _, Reader};
 
-use crate::consumer::ConsumerGroupRecord;
-use crate::reserved::ReservedRecord;
+use super::consumer_record::ConsumerGroupRecord;
+use super::encoding::{key_bytes, read_value, value_bytes};
+use super::reserved::ReservedRecord;
 
 const LEGACY_OFFSET_COMMIT: i16 = 0;
 const OFFSET_COMMIT: i16 = 1;
@@ -87,28 +87,6 @@ pub enum RecordError {
     /// A field does not fit into its encoded form.
     #[error("group coordinator record cannot be written: {0}")]
     Encode(#[from] EncodeError),
-}
-
-pub(crate) fn key_bytes(record_type: i16, key: &impl Message) -> Result<Bytes, EncodeError> {
-    let mut w = Writer::new();
-    w.i16(record_type);
-    key.encode(&mut w, 0)?;
-    Ok(w.to_vec().into())
-}
-
-pub(crate) fn value_bytes(version: i16, value: &impl Message) -> Result<Bytes, EncodeError> {
-    let mut w = Writer::new();
-    w.i16(version);
-    value.encode(&mut w, version)?;
-    Ok(w.to_vec().into())
-}
-
-pub(crate) fn read_value<V: Message>(bytes: Option<&[u8]>) -> Result<Option<V>, DecodeError> {
-    let Some(bytes) = bytes else { return Ok(None) };
-    let mut r = Reader::new(bytes);
-    let version = r.i16()?;
-    V::check_version(version)?;
-    V::decode(&mut r, version).map(Some)
 }
 
 fn read(
@@ -231,6 +209,7 @@ impl CoordinatorRecord for GroupRecord {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use bytes::Bytes;
     use thalweg_wire::Uuid;
     use thalweg_wire::messages::group_metadata_value::MemberMetadata;
 

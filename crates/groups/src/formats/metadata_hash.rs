@@ -9,7 +9,7 @@ use std::hash::Hasher as _;
 use thalweg_wire::Uuid;
 use twox_hash::XxHash3_64;
 
-use crate::java_string::java_string_cmp;
+use super::java_string::java_string_cmp;
 
 /// Kafka's `TOPIC_HASH_MAGIC_BYTE`: which version of the layout was hashed.
 const VERSION: u8 = 0;

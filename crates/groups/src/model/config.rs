@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thalweg_coordinator::CoordinatorRecord as _;
 
-use crate::GroupRecord;
+use super::record::GroupRecord;
 use crate::assignor::{ASSIGNORS, Assignor};
 
 /// Which changes of type a group may make while it lives (`group.consumer.migration.policy`).

@@ -15,7 +15,7 @@ use thalweg_wire::messages::{
     ConsumerGroupCurrentMemberAssignmentValue, ConsumerGroupMemberMetadataValue,
 };
 
-use crate::java_string::java_string_cmp;
+use crate::formats::{Offer, java_string_cmp};
 
 /// Epoch of a member that leaves, and of one that has left but for its last record.
 pub(crate) const LEAVE_GROUP_MEMBER_EPOCH: i32 = -1;
@@ -193,9 +193,6 @@ pub struct ClassicMetadata {
     /// Names and subscriptions of its assignors, the one it likes best first.
     pub protocols: Vec<(Box<str>, Bytes)>,
 }
-
-/// Names of the assignors that a classic member offers, the one it likes best first.
-pub(crate) type Offer = Box<[Box<str>]>;
 
 impl ClassicMetadata {
     /// See [`Offer`].

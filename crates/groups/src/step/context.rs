@@ -2,19 +2,15 @@
 
 use std::sync::Arc;
 
-use thalweg_coordinator::{Account, Now, Outcome};
+use thalweg_coordinator::{Account, Now};
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
-use super::group::ConsumerGroup;
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
-use super::subscription::TopicHashes;
-use super::{Live, LiveGroups};
 use crate::assignor::MemberAssignment;
-use crate::metrics::GroupCounters;
-use crate::shard::GroupShard;
-use crate::{GroupConfig, GroupRecord};
+use crate::consumer::{ConsumerGroup, Live, LiveGroups, TopicHashes};
+use crate::model::{
+    ConsumerGroupRecord, ConsumerMember, GroupConfig, GroupCounters, GroupOutcome, GroupRecord,
+};
 
 /// What is there beside the group: settings, metadata, the clock, the way out.
 pub(crate) struct Cx<'a> {
@@ -27,7 +23,7 @@ pub(crate) struct Cx<'a> {
     pub(crate) live: &'a mut LiveGroups,
     pub(crate) counters: &'a mut GroupCounters,
     pub(crate) now: Now,
-    pub(crate) out: &'a mut Outcome<GroupShard>,
+    pub(crate) out: &'a mut GroupOutcome,
 }
 
 /// One request, timer or result for a group. It reads the group as it is; what it decides is in

@@ -13,43 +13,20 @@ use thalweg_wire::messages::{
     ConsumerProtocolSubscription, HeartbeatRequest, JoinGroupRequest, JoinGroupResponse,
     LeaveGroupRequest, LeaveGroupResponse, SyncGroupRequest, SyncGroupResponse,
 };
-use thalweg_wire::{ErrorCode, Message as _, Reader, Uuid};
+use thalweg_wire::{ErrorCode, Uuid};
 
-use super::member::{ClassicMetadata, ConsumerMember, MemberMetadata, MemberState, topic_set};
-use super::migrate::assigned_bytes;
+use super::context::Step;
+use super::migrate::{Downgrade, assigned_bytes};
 use super::regexes::RegexUpdate;
-use super::step::Step;
-use super::{Downgrade, Refused};
-use crate::hosted::is_server_mode;
-use crate::request::{join_error, left_member};
-use crate::subscription::CONSUMER_PROTOCOL_TYPE;
-use crate::{GroupTimer, RequestContext};
+use crate::consumer::is_server_mode;
+use crate::formats::{CONSUMER_PROTOCOL_TYPE, subscription_of};
+use crate::model::{
+    ClassicMetadata, ConsumerMember, GroupTimer, HostedJoin, MemberMetadata, MemberState, Refused,
+    RequestContext, join_error, left_member, topic_set,
+};
 
 /// First version in which a member must come back with the id it was given.
 const FIRST_VERSION_WITH_KNOWN_ID: i16 = 4;
-/// Highest version of a consumer's subscription.
-const SUBSCRIPTION_VERSION_MAX: i16 = 3;
-
-/// The version in front of a consumer's subscription.
-pub(super) fn protocol_version(metadata: &[u8]) -> Option<i16> {
-    Reader::new(metadata).i16().ok()
-}
-
-/// What a consumer's subscription bytes say; `None` if they are none.
-pub(crate) fn subscription_of(metadata: &[u8]) -> Option<ConsumerProtocolSubscription> {
-    let mut r = Reader::new(metadata);
-    let version = r.i16().ok().filter(|version| *version >= 0)?.min(SUBSCRIPTION_VERSION_MAX);
-    ConsumerProtocolSubscription::decode(&mut r, version).ok()
-}
-
-/// What follows when a classic member's join is committed.
-#[derive(Debug)]
-pub struct HostedJoin {
-    pub(crate) group: Arc<str>,
-    pub(crate) member: Arc<str>,
-    pub(crate) session_timeout_ms: i32,
-    pub(crate) rebalance_timeout_ms: i32,
-}
 
 /// A join that has been answered.
 pub(crate) struct Joined {

@@ -9,87 +9,16 @@ use thalweg_wire::messages::consumer_group_heartbeat_response::{
 use thalweg_wire::messages::{ConsumerGroupHeartbeatRequest, ConsumerGroupHeartbeatResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::Refused;
-use super::member::{
-    ConsumerMember, LEAVE_GROUP_MEMBER_EPOCH, LEAVE_GROUP_STATIC_MEMBER_EPOCH, MemberMetadata,
-    MemberState, OwnedPartitions, topic_set,
-};
-use super::reconcile::Reconciliation;
-use super::record::ConsumerGroupRecord;
+use super::context::Step;
 use super::regexes::RegexUpdate;
-use super::step::Step;
 use super::subscription::Subscription;
 use crate::assignor::MemberAssignment;
-use crate::{GroupConfig, GroupTimer, HeldHeartbeat, RequestContext};
-
-/// First version in which members choose their ids.
-const FIRST_VERSION_WITH_MEMBER_ID: i16 = 1;
-
-/// The answer with an error.
-pub(crate) fn heartbeat_error(refused: Refused) -> ConsumerGroupHeartbeatResponse {
-    ConsumerGroupHeartbeatResponse {
-        error_code: refused.code,
-        error_message: Some(refused.message),
-        ..Default::default()
-    }
-}
-
-/// What a heartbeat must not be, whoever coordinates the group.
-pub(crate) fn precheck_heartbeat(
-    request: &ConsumerGroupHeartbeatRequest,
-    api_version: i16,
-    config: &GroupConfig,
-) -> Result<(), Refused> {
-    let invalid = |message: &str| Err(Refused::new(ErrorCode::INVALID_REQUEST, message));
-    let is_blank = |text: &str| text.chars().all(|c| c <= ' ');
-    let epoch = request.member_epoch;
-    if (api_version >= FIRST_VERSION_WITH_MEMBER_ID
-        || epoch > 0
-        || epoch == LEAVE_GROUP_MEMBER_EPOCH)
-        && is_blank(&request.member_id)
-    {
-        return invalid("MemberId can't be empty.");
-    }
-    if is_blank(&request.group_id) {
-        return invalid("GroupId can't be empty.");
-    }
-    if request.instance_id.as_deref().is_some_and(is_blank) {
-        return invalid("InstanceId can't be empty.");
-    }
-    if request.rack_id.as_deref().is_some_and(is_blank) {
-        return invalid("RackId can't be empty.");
-    }
-    if epoch == 0 {
-        if request.rebalance_timeout_ms == -1 {
-            return invalid("RebalanceTimeoutMs must be provided in first request.");
-        }
-        if request.topic_partitions.as_ref().is_none_or(|owned| !owned.is_empty()) {
-            return invalid("TopicPartitions must be empty when (re-)joining.");
-        }
-        if request.subscribed_topic_names.is_none() && request.subscribed_topic_regex.is_none() {
-            return invalid(
-                "Either SubscribedTopicNames or SubscribedTopicRegex must be non-null when \
-                 (re-)joining.",
-            );
-        }
-    } else if epoch == LEAVE_GROUP_STATIC_MEMBER_EPOCH && request.instance_id.is_none() {
-        return invalid("InstanceId can't be null.");
-    } else if epoch < LEAVE_GROUP_STATIC_MEMBER_EPOCH {
-        return invalid("MemberEpoch is invalid.");
-    }
-    let assignors = &config.consumer_assignors.0;
-    if let Some(name) = &request.server_assignor
-        && !assignors.iter().any(|assignor| assignor.name() == name)
-    {
-        let supported: Vec<&str> = assignors.iter().map(|assignor| assignor.name()).collect();
-        let message = format!(
-            "ServerAssignor {name} is not supported. Supported assignors: {}.",
-            supported.join(", ")
-        );
-        return Err(Refused::new(ErrorCode::UNSUPPORTED_ASSIGNOR, message));
-    }
-    Ok(())
-}
+use crate::consumer::Reconciliation;
+use crate::model::{
+    ConsumerGroupRecord, ConsumerMember, GroupTimer, LEAVE_GROUP_STATIC_MEMBER_EPOCH,
+    MemberMetadata, MemberState, OwnedPartitions, Refused, RequestContext, topic_set,
+};
+use crate::push::HeldHeartbeat;
 
 /// What a request says that a member owns is part of what it owns.
 fn is_subset(owned: Option<&[TopicPartitions]>, of: &OwnedPartitions) -> bool {

@@ -1,11 +1,18 @@
-//! The topics in a consumer's subscription, the one thing a coordinator reads in member metadata.
+//! The bytes of a consumer's subscription and assignment (`ConsumerProtocol`).
 //!
-//! The first version's fields begin every later version, so they are read whatever version the bytes
-//! claim, and what follows them is not looked at.
+//! The fields of the first version begin every later version. [`subscribed_topics`] reads them whatever
+//! version the bytes claim, and does not look at the rest.
 
 use std::collections::BTreeSet;
 
-use thalweg_wire::{DecodeError, Reader};
+use thalweg_wire::messages::{ConsumerProtocolAssignment, ConsumerProtocolSubscription};
+use thalweg_wire::{DecodeError, Message as _, Reader};
+
+/// Highest version of a consumer's subscription.
+const SUBSCRIPTION_VERSION_MAX: i16 = 3;
+
+/// Highest version of a consumer's assignment.
+pub(crate) const ASSIGNMENT_VERSION_MAX: i16 = 3;
 
 /// `protocol_type` of consumer groups.
 pub const CONSUMER_PROTOCOL_TYPE: &str = "consumer";
@@ -20,6 +27,25 @@ pub fn subscribed_topics(metadata: &[u8]) -> Result<BTreeSet<String>, DecodeErro
     // User data belongs to the first version too; its length must be right.
     r.nullable_slice(false)?;
     Ok(topics.into_iter().collect())
+}
+
+/// The version in front of a consumer's subscription.
+pub(crate) fn protocol_version(metadata: &[u8]) -> Option<i16> {
+    Reader::new(metadata).i16().ok()
+}
+
+/// What a consumer's subscription bytes say; `None` if they are none.
+pub(crate) fn subscription_of(metadata: &[u8]) -> Option<ConsumerProtocolSubscription> {
+    let mut r = Reader::new(metadata);
+    let version = r.i16().ok().filter(|version| *version >= 0)?.min(SUBSCRIPTION_VERSION_MAX);
+    ConsumerProtocolSubscription::decode(&mut r, version).ok()
+}
+
+/// What a consumer's assignment bytes say; `None` if they are none.
+pub(crate) fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
+    let mut r = Reader::new(bytes);
+    let version = r.i16().ok().filter(|version| *version >= 0)?.min(ASSIGNMENT_VERSION_MAX);
+    ConsumerProtocolAssignment::decode(&mut r, version).ok()
 }
 
 #[cfg(test)]

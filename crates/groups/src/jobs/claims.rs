@@ -14,7 +14,7 @@ use thalweg_wire::messages::ConsumerProtocolSubscription;
 use thalweg_wire::{Reader, Uuid};
 
 use crate::assignor::MemberAssignment;
-use crate::consumer::subscription_of;
+use crate::formats::subscription_of;
 
 /// Gives everything up before it joins, and says in its user data what it had.
 const STICKY: &str = "sticky";

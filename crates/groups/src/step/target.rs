@@ -7,168 +7,25 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use bytes::Bytes;
-use thalweg_coordinator::Job;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
-use super::JobId;
-use super::group::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
-use super::step::Step;
+use super::context::Step;
+use super::server::Chosen;
 use super::subscription::Subscription;
-use crate::assignor::{
-    Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
-};
-use crate::hosted::{Chosen, Claimant, remembered};
+use crate::assignor::{MemberAssignment, SubscriptionType};
+use crate::consumer::{INITIAL_EPOCH, NO_ASSIGNMENT_EPOCH};
+use crate::jobs::{ChangedTarget, JobMember, TargetComputed, TargetJob};
+use crate::model::{ConsumerGroupRecord, ConsumerMember};
 
 /// What a member subscribes to, and what that comes to in topics.
 type SubscriptionKey = (*const Arc<str>, usize, Option<Arc<str>>);
-
-/// A member, as it is given to the assignor.
-#[derive(Clone, Debug)]
-struct JobMember {
-    id: Arc<str>,
-    instance_id: Option<Arc<str>>,
-    rack_id: Option<Box<str>>,
-    topic_ids: Arc<[Uuid]>,
-    /// Its last target assignment, under this id or the one whose place it takes; empty if there is none.
-    assignment: Arc<MemberAssignment>,
-    /// The same; `None` if the log has none.
-    logged: Option<Arc<MemberAssignment>>,
-    /// What it says of itself, if what it claims is to be looked at.
-    said: Bytes,
-}
-
-/// Computes a target assignment.
-#[derive(Clone, Debug)]
-pub struct TargetJob {
-    id: JobId,
-    group: Arc<str>,
-    epoch: i32,
-    assignor: &'static dyn Assignor,
-    members: Vec<JobMember>,
-    topics: BTreeMap<Uuid, i32>,
-    image: Arc<MetadataImage>,
-    /// Whether racks can make a difference.
-    has_racks: bool,
-    /// See [`Chosen`].
-    claimed_under: Option<String>,
-    subscription_type: SubscriptionType,
-}
-
-/// A target assignment.
-#[derive(Debug)]
-pub struct TargetComputed {
-    id: JobId,
-    pub(crate) group: Arc<str>,
-    epoch: i32,
-    /// As [`TargetJob::compute`] finds them; `None` if it failed.
-    changed: Option<Vec<ChangedTarget>>,
-}
-
-#[derive(Debug)]
-struct ChangedTarget {
-    id: Arc<str>,
-    instance_id: Option<Arc<str>>,
-    target: Arc<MemberAssignment>,
-}
-
-impl Job for TargetJob {
-    type Done = TargetComputed;
-
-    fn run(&self) -> TargetComputed {
-        self.done(Some(self.compute()))
-    }
-
-    fn failed(&self) -> TargetComputed {
-        self.done(None)
-    }
-}
-
-impl TargetJob {
-    /// The members whose target is another one now, or the first.
-    fn compute(&self) -> Vec<ChangedTarget> {
-        let members: Vec<MemberSpec<'_>> = self
-            .members
-            .iter()
-            .map(|member| MemberSpec {
-                id: &member.id,
-                instance_id: member.instance_id.as_deref(),
-                rack_id: member.rack_id.as_deref(),
-                topic_ids: &member.topic_ids,
-                assignment: &member.assignment,
-            })
-            .collect();
-        let racks = self.has_racks.then(|| racks(&self.image, &self.topics));
-        let remembered = self.remembered();
-        let targets = self.assignor.assign(&GroupSpec {
-            members: &members,
-            topics: &self.topics,
-            racks: racks.as_ref(),
-            remembered: remembered.as_deref(),
-            subscription_type: self.subscription_type,
-        });
-        self.members
-            .iter()
-            .zip(targets)
-            .filter(|(member, target)| member.logged.as_ref() != Some(target))
-            .map(|(member, target)| ChangedTarget {
-                id: member.id.clone(),
-                instance_id: member.instance_id.clone(),
-                target,
-            })
-            .collect()
-    }
-
-    /// What members say that they had, if the assignor is to know.
-    fn remembered(&self) -> Option<Vec<MemberAssignment>> {
-        let protocol = self.claimed_under.as_deref()?;
-        let members = self.members.iter();
-        let claimants: Vec<Claimant<'_>> =
-            members.map(|m| Claimant { said: &m.said, is_new: m.assignment.is_empty() }).collect();
-        remembered(protocol, &claimants, |name| {
-            let id = self.image.topics.by_name(name)?.id;
-            Some((id, *self.topics.get(&id)?))
-        })
-    }
-
-    fn done(&self, changed: Option<Vec<ChangedTarget>>) -> TargetComputed {
-        TargetComputed { id: self.id, group: self.group.clone(), epoch: self.epoch, changed }
-    }
-
-    /// What it costs, about: members and partitions to look at, and what members say that they had.
-    fn size(&self) -> usize {
-        let partitions: usize = self.topics.values().map(|count| (*count).max(0) as usize).sum();
-        let claims: usize = self.members.iter().map(|member| member.said.len() / 64).sum();
-        self.members.len() + partitions + claims
-    }
-}
-
-impl TargetComputed {
-    /// Whether the computation came to nothing, by a fault of its own.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.changed.is_none()
-    }
-}
 
 /// Whether partitions can differ in the racks that they have replicas in.
 fn have_different_racks(image: &MetadataImage) -> bool {
     let mut racks = image.cluster.brokers.values().map(|broker| &broker.rack);
     let first = racks.next();
     racks.any(|rack| Some(rack) != first)
-}
-
-/// The racks of topics, by all replicas that their partitions are to have.
-fn racks(image: &MetadataImage, topics: &BTreeMap<Uuid, i32>) -> PartitionRacks {
-    let brokers = image.cluster.brokers.iter();
-    let brokers = brokers.filter_map(|(id, broker)| Some((*id, broker.rack.as_deref()?))).collect();
-    let topics = topics.keys().map(|id| {
-        let partitions = image.topics.by_id(*id).map(|topic| topic.partitions.values());
-        (*id, partitions.into_iter().flatten().map(|partition| partition.replicas.as_slice()))
-    });
-    PartitionRacks::new(&brokers, topics)
 }
 
 impl Step<'_, '_> {

@@ -4,16 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use thalweg_coordinator::Job;
-use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::ErrorCode;
 
-use super::group::{ResolvedRegex, Subscribers};
-use super::member::ConsumerMember;
-use super::record::ConsumerGroupRecord;
-use super::step::Step;
-use super::{JobId, Refused};
-use crate::topic_regex::TopicRegex;
+use super::context::Step;
+use crate::consumer::Subscribers;
+use crate::formats::TopicRegex;
+use crate::jobs::{RegexJob, RegexesResolved};
+use crate::model::{ConsumerGroupRecord, ConsumerMember, Refused};
 
 /// How often a group's expressions are resolved at most, in milliseconds. Fixed in Kafka.
 const REFRESH_MIN_INTERVAL_MS: i64 = 10_000;
@@ -27,48 +24,6 @@ pub(crate) enum RegexUpdate {
     Changed,
     /// It is another one, or none, and known what it stands for.
     ChangedAndResolved,
-}
-
-/// Finds the topics that regular expressions stand for.
-#[derive(Clone, Debug)]
-pub struct RegexJob {
-    id: JobId,
-    group: Arc<str>,
-    regexes: Vec<Arc<str>>,
-    image: Arc<MetadataImage>,
-    now_ms: i64,
-}
-
-/// What expressions stand for; `None` if that could not be found out.
-#[derive(Debug)]
-pub struct RegexesResolved {
-    id: JobId,
-    pub(crate) group: Arc<str>,
-    resolved: Option<Vec<(Arc<str>, ResolvedRegex)>>,
-}
-
-impl Job for RegexJob {
-    type Done = RegexesResolved;
-
-    fn run(&self) -> RegexesResolved {
-        let version = self.image.provenance.offset;
-        let resolve = |regex: &Arc<str>| {
-            // Checked when a member sent it. One that another release took and this one does not
-            // stands for nothing.
-            let compiled = TopicRegex::new(regex).ok();
-            let mut matcher = compiled.as_ref().map(TopicRegex::matcher);
-            let topics = self.image.topics.iter().map(|topic| &topic.name);
-            let topics = topics.filter(|name| matcher.as_mut().is_some_and(|m| m.matches(name)));
-            let topics = topics.cloned().collect();
-            (regex.clone(), ResolvedRegex { topics, version, timestamp_ms: self.now_ms })
-        };
-        let resolved = self.regexes.iter().map(resolve).collect();
-        RegexesResolved { id: self.id, group: self.group.clone(), resolved: Some(resolved) }
-    }
-
-    fn failed(&self) -> RegexesResolved {
-        RegexesResolved { id: self.id, group: self.group.clone(), resolved: None }
-    }
 }
 
 impl Step<'_, '_> {
