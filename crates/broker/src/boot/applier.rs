@@ -13,7 +13,6 @@ use thalweg_metadata::features::{GROUP_VERSION, TRANSACTION_VERSION};
 use thalweg_metadata::image::{ConfigResource, MetadataImage, Update};
 use thalweg_wire::Uuid;
 
-use crate::boot::side::Serving;
 use crate::control::membership::{self, Life, Unmet};
 use crate::coordination::{Coordination, group_settings};
 use crate::net::sockets::Sockets;
@@ -23,6 +22,18 @@ use crate::node::logged_once::LoggedOnce;
 use crate::node::metadata_listener::{MetadataListener, Opening};
 use crate::node::settings::Settings;
 use crate::replicas::Replicas;
+
+/// How far a start has come with the partitions of the metadata.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Serving {
+    /// Nothing was changed.
+    #[default]
+    NotBegun,
+    /// Some may have been changed, and not all are served.
+    Begun,
+    /// All are served.
+    Done,
+}
 
 /// Has images take effect.
 #[derive(Clone)]

@@ -11,12 +11,12 @@ use thalweg_wire::messages::metadata_record::MetadataRecord;
 
 use crate::Hooks;
 use crate::api::services::Services;
-use crate::boot::applier::Applier;
+use crate::boot::applier::{Applier, Serving};
 use crate::boot::listen::controller_listener;
 use crate::boot::metadata_place;
 use crate::boot::open;
 use crate::boot::rooms::Rooms;
-use crate::boot::side::{Serving, Side};
+use crate::boot::side::Side;
 use crate::boot::start::{Start, StartError};
 use crate::control::kraft::{Controller, EmbeddedController, MetadataLog, Owner};
 use crate::control::registration::{self, Joining};

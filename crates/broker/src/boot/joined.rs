@@ -11,9 +11,9 @@ use tokio::time::Instant;
 
 use crate::Hooks;
 use crate::api::services::Services;
-use crate::boot::applier::JoinedApplier;
+use crate::boot::applier::{JoinedApplier, Serving};
 use crate::boot::rooms::Rooms;
-use crate::boot::side::{Serving, Side};
+use crate::boot::side::Side;
 use crate::boot::start::{Start, StartError};
 use crate::boot::{housekeeping, open};
 use crate::control::kraft::{

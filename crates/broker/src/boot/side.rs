@@ -8,6 +8,7 @@ use tokio::time::Instant;
 
 use crate::Hooks;
 use crate::api::services::Services;
+use crate::boot::applier::Serving;
 use crate::boot::embedded::{self, EmbeddedSide};
 use crate::boot::joined::{self, FoundCluster, JoinedSide};
 use crate::boot::start::{Start, StartError, blocking};
@@ -45,18 +46,6 @@ impl Found {
             Found::Joined(found) => joined::open(found, config, listeners, hooks),
         }
     }
-}
-
-/// How far a start has come with the partitions of the metadata.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Serving {
-    /// Nothing was changed.
-    #[default]
-    NotBegun,
-    /// Some may have been changed, and not all are served.
-    Begun,
-    /// All are served.
-    Done,
 }
 
 /// The controller's side, once the directories are open.

@@ -16,8 +16,9 @@ use tokio::task::JoinHandle;
 
 use crate::Hooks;
 use crate::api::services::Services;
+use crate::boot::applier::Serving;
 use crate::boot::listen::{self, Bound};
-use crate::boot::side::{Found, Serving, Side};
+use crate::boot::side::{Found, Side};
 use crate::boot::spare_worker::SpareWorker;
 use crate::boot::{housekeeping, joined};
 use crate::control::kraft::{Controller, MetadataLogError};
