@@ -33,8 +33,9 @@ pub struct GroupSpec<'a> {
     pub topics: &'a BTreeMap<Uuid, i32>,
     /// The racks of their partitions, for an assignor that looks at them.
     pub racks: Option<&'a PartitionRacks>,
-    /// What each member had before it came to this group, for [`StickyAssignor`](super::StickyAssignor). Of what moves anyway it gets
-    /// that first; where its rack is comes after.
+    /// The partitions of each member before it came to this group, for
+    /// [`StickyAssignor`](super::StickyAssignor). Of the partitions that move anyway it gets those first. The
+    /// racks come after.
     pub remembered: Option<&'a [MemberAssignment]>,
     /// Whether the members subscribe to the same topics.
     pub subscription_type: SubscriptionType,
