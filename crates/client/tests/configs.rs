@@ -12,7 +12,7 @@ const SETTINGS: [(&str, &str); 6] = [
     ("Identity", "tls.rs"),
     ("ConsumerConfig", "consumer/config.rs"),
     ("ProducerConfig", "producer/config.rs"),
-    ("AdminConfig", "admin/mod.rs"),
+    ("AdminConfig", "admin/client.rs"),
 ];
 
 fn crate_file(path: &str) -> String {

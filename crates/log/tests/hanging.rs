@@ -13,7 +13,7 @@ use parking_lot::{Condvar, Mutex};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, BeginVerification, CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig,
-    LogManager,
+    LogManager, Role,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -184,4 +184,44 @@ fn a_high_watermark_and_a_verification_wait_for_no_write() {
     log.make_follower(1);
     let refused = log.try_begin_verification(&begin).unwrap().unwrap_err();
     assert_eq!(refused.code(), thalweg_wire::ErrorCode::NOT_LEADER_OR_FOLLOWER);
+}
+
+/// A leader change does not wait for a write that hangs, and nothing is done in the old role after it.
+#[test]
+fn role_changes_once_a_hung_write_is_done() {
+    let dir = TempDir::new();
+    let hook = Arc::new(Hanging::default());
+    let mut config = config(&[dir.path()], LogConfig::default());
+    config.disk = Disk::with_hook(hook.clone());
+    let (logs, _) = LogManager::open(config).unwrap();
+    let log = create(&logs, "t");
+    log.make_leader(0);
+    let follower = Role::Follower { epoch: 1 };
+
+    let hung = hook.begin(|op, _| op == DiskOp::Write);
+    let (sender, changed) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let appending = scope.spawn(|| {
+            log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap();
+        });
+        hung.recv_timeout(TIMEOUT).unwrap();
+        scope.spawn(|| {
+            let _ = sender.send(log.try_set_role(follower));
+        });
+        let changed = changed.recv_timeout(TIMEOUT);
+        hook.end();
+        appending.join().unwrap();
+        assert_eq!(changed, Ok(false));
+    });
+    // The write is done. The role is the old one, and nothing goes by it.
+    assert_eq!((log.role(), log.log_end_offset()), (Role::Leader { epoch: 0 }, 1));
+    let refused = log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap_err();
+    assert_eq!(refused.code(), thalweg_wire::ErrorCode::NOT_LEADER_OR_FOLLOWER);
+    log.wait_for_changes();
+    assert_eq!(log.role(), Role::Leader { epoch: 0 });
+    assert!(log.try_set_role(follower));
+    assert_eq!(log.role(), follower);
+    log.make_leader(2);
+    let client = AppendContext::client(2, 1_000);
+    log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client).unwrap();
 }

@@ -1,7 +1,7 @@
 //! The kind of a group: which state machine answers its requests.
 //!
-//! Invariant: [`GroupKind::of`] and [`GroupKind::committed`] end in one function, and no other code derives
-//! the kind from what there is of a group. The kind follows from the log and the settings alone.
+//! Invariant: [`GroupKind::of`] and [`GroupKind::committed`] end in one function, and requests are routed by it. The kind
+//! follows from the log and the settings alone. Code that has a consumer group asks `is_hosted`, the rule that this uses.
 
 use super::{GroupEntry, Logged};
 use crate::consumer::{committed_vote, is_built_in, is_hosted, is_server_mode};
@@ -42,7 +42,8 @@ impl GroupKind {
         GroupKind::of_entry(logged.group(id), traits)
     }
 
-    /// The kind of a group as of the last commit. Of a group with records in flight it looks at all members.
+    /// The kind of a group as of the last commit. Of a group with records in flight it looks at all members where it may be
+    /// hosted; elsewhere such a group is a consumer group, with or without members, which no caller tells apart.
     pub(crate) fn committed(logged: &Logged, config: &GroupConfig, id: &str) -> GroupKind {
         let traits = || {
             if let Some(group) = logged.unchanged_consumer_group(id) {
@@ -51,12 +52,12 @@ impl GroupKind {
                     is_hosted: is_hosted(group, config, id),
                 });
             }
+            if !is_server_mode(config, id) {
+                return Some(ConsumerTraits { is_empty: false, is_hosted: false });
+            }
             let group = logged.committed_consumer_group(id)?;
             let is_hostable = || committed_vote(&group).is_some_and(|name| is_built_in(&name));
-            Some(ConsumerTraits {
-                is_empty: group.members.is_empty(),
-                is_hosted: is_server_mode(config, id) && is_hostable(),
-            })
+            Some(ConsumerTraits { is_empty: group.members.is_empty(), is_hosted: is_hostable() })
         };
         GroupKind::of_entry(logged.committed_group(id), traits)
     }

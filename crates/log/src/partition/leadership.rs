@@ -31,8 +31,8 @@ impl Log {
         self.change_role(&mut self.writer(), role);
     }
 
-    /// The same, if nothing hangs. Says whether the role has changed; if it has not, every append is refused until
-    /// it has.
+    /// The same, if nothing hangs. Says whether the role has changed. Until it has, every append is refused when its offsets
+    /// are to be assigned, and so are cuts of a follower and verifications.
     ///
     /// Waits for what is under way for as long as its directory does not stall, but not for long.
     pub fn try_set_role(&self, role: Role) -> bool {
@@ -80,7 +80,8 @@ impl Log {
     /// Keeps the role while a follower cuts its log off, if it is that of a follower in this epoch.
     pub(crate) fn cut_as_follower(&self, epoch: i32) -> Option<MutexGuard<'_, ()>> {
         let cut = self.cuts.lock_role();
-        (self.role() == Role::Follower { epoch }).then_some(cut)
+        let is_this = !self.cuts.role_waits() && self.role() == Role::Follower { epoch };
+        is_this.then_some(cut)
     }
 
     /// Refuses an append that is not for the role of now.
