@@ -11,7 +11,7 @@ from suite import case, check, eventually
 from wire import Connection, Reader, array, compact, data, header, i8, i16, i32, i64, string, uvarint
 
 OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR, JOIN, HEARTBEAT, LEAVE, SYNC = 8, 9, 10, 11, 12, 13, 14
-CREATE_TOPICS = 19
+METADATA, CREATE_TOPICS = 3, 19
 NOT_READY = (14, 15, 16)
 UNKNOWN_MEMBER_ID, REBALANCE_IN_PROGRESS, MEMBER_ID_REQUIRED, ILLEGAL_GENERATION = 25, 27, 79, 22
 PARTITIONS = 6
@@ -303,11 +303,24 @@ class Member:
         check(not self.thread.is_alive(), "a member does not end")
 
 
+def known(connection, topic):
+    """Whether the broker has the topic in its metadata."""
+    reader = Reader(connection.call(header(METADATA, 4) + array([string(topic)]) + i8(0)))
+    reader.i32()
+    for _ in range(reader.i32()):
+        reader.i32(), reader.string(), reader.i32(), reader.string()
+    reader.string(), reader.i32()
+    check(reader.i32() == 1, "Metadata answers for one topic")
+    return reader.i16() == 0
+
+
 def replay(c, client):
     group, topic = c.name("group"), c.name("topic")
     with Connection(c, seconds=30) as connection:
         body = array([string(topic) + i32(PARTITIONS) + i16(1) + array([]) + array([])]) + i32(10_000) + i8(0)
         connection.call(header(CREATE_TOPICS, 2) + body)
+        # Kafka answers before its broker knows the topic, and refuses the first commits until it does.
+        eventually("the topic is known", 30, lambda: known(connection, topic))
         connection.call(header(FIND_COORDINATOR, 0) + string(group))
 
     def settled(members):
