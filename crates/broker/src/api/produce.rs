@@ -607,7 +607,7 @@ impl Work {
 async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     let appends = std::mem::take(&mut parked.work.uncommitted);
     let waiting = Uncommitted::register(&appends);
-    // A stop that began before this has told nobody. Nor does a request of many partitions wait that finds no room
+    // A stop that began before this wakes no waiter here. Nor does a request of many partitions wait that finds no room
     // for what it holds meanwhile.
     let room = parked.work.room_to_wait(&context, parked.names.capacity(), appends.len());
     let timeout = match room.is_none() || context.services.node.is_stopping() {

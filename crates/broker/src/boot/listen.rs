@@ -88,7 +88,7 @@ pub(crate) fn advertised(config: &BrokerConfig, endpoint: &Endpoint, chosen: u16
     (host, port)
 }
 
-/// Where the controller would be reached: nobody has to, but its address is in the voters' record.
+/// The controller's address for the voters' record. No broker connects to it.
 pub(crate) fn controller_listener(
     config: &BrokerConfig,
     listeners: &[Arc<Listener>],

@@ -61,7 +61,7 @@ pub(crate) async fn write(
         * (size_of::<Uncommitted>() + size_of::<i64>() + DelayedProduce::BYTES_OF_APPEND);
     let has_room = held.try_raise_to(bytes);
     let waiting = Uncommitted::register(&uncommitted);
-    // A stop that began before this has told nobody.
+    // A stop that began before this wakes no waiter here.
     let timeout = match has_room && !coordination.node.is_stopping() {
         true => timeout,
         false => Duration::ZERO,
@@ -103,7 +103,7 @@ async fn write_all(
                     appending.wakes.wake();
                     tokio::task::yield_now().await;
                 }
-                // A marker of nobody's would end nothing, and stay in the log.
+                // A marker without a producer ends nothing, and stays in the log.
                 if marker.producer_id < 0 || marker.producer_epoch < 0 {
                     let code = ErrorCode::INVALID_REQUEST;
                     note(&mut written.results, marker.producer_id, &named.name, partition, code);
