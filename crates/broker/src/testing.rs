@@ -1,6 +1,7 @@
 //! What tests of this crate share: a broker in this process whose metadata a test writes, and peers of it, whose
 //! answers a test writes as well.
 
+use std::collections::BTreeSet;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -91,9 +92,19 @@ impl Node {
         &self.running.services
     }
 
-    /// The metadata says this from now on. The controller in the same process does not know. Partitions of which no
-    /// directory is said are in the first one.
+    /// The metadata says this from now on, and the logs that it names are open. The controller in the same process does not
+    /// know. Partitions of which no directory is said are in the first one.
     pub(crate) async fn publish(&self, records: impl IntoIterator<Item = MetadataRecord>) {
+        let put_off = self.publish_only(records).await;
+        let openings = self.services().replicas.openings();
+        soon("the logs of new partitions", openings.wait(&put_off)).await;
+    }
+
+    /// [`Self::publish`], without waiting for logs. Gives the topics whose logs are not open yet.
+    pub(crate) async fn publish_only(
+        &self,
+        records: impl IntoIterator<Item = MetadataRecord>,
+    ) -> BTreeSet<Uuid> {
         let old = (*self.services().node.image().0).clone();
         let mut delta = Delta::new(old.clone());
         for mut record in records {
@@ -115,9 +126,7 @@ impl Node {
         };
         let published =
             tokio::task::spawn_blocking(move || applier.publish(Update { old, new, changes }));
-        let put_off = soon("the metadata in force", published).await.unwrap();
-        soon("the logs of new partitions", self.services().replicas.openings().wait(&put_off))
-            .await;
+        soon("the metadata in force", published).await.unwrap()
     }
 
     /// Directories of replicas: this node's is the one with that number.

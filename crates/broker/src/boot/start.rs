@@ -182,8 +182,6 @@ async fn end(
 
 /// Flushes everything, and marks the shutdown as clean. Waits for disks.
 fn close(services: &Services) {
-    // No log is opened any more.
-    services.replicas.openings().stop();
     let now = services.node.clock().wall_ms();
     let epoch = services.node.broker_epoch();
     if let Controller::Embedded(controller) = services.control.controller() {

@@ -196,6 +196,14 @@ impl Node {
         self.stop();
     }
 
+    /// Work whose thread or task has ended early: it panicked, unless the broker stops.
+    pub(crate) fn fail_unless_stopping(&self, work: &str) {
+        if !self.is_stopping() {
+            self.metrics.panics.add(1);
+            self.fail(&format!("{work} panicked; see the message above"));
+        }
+    }
+
     /// Why the broker stopped by itself.
     pub(crate) fn fatal(&self) -> Option<String> {
         self.fatal.lock().clone()

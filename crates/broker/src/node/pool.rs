@@ -46,6 +46,9 @@ pub(crate) const READS_PER_DIR: usize = 8;
 /// flushes are one behind the other in any case.
 pub(crate) const CHANGES_PER_DIR: usize = 2;
 
+/// Changes of one directory that the metadata asks for and that wait for its disk at a time.
+pub(crate) const METADATA_PER_DIR: usize = 2;
+
 /// A pool for each log directory: who waits for one disk takes no thread from another's.
 #[derive(Debug)]
 pub(crate) struct DirPools {
@@ -64,7 +67,11 @@ impl DirPools {
 
     /// For a single directory.
     pub(crate) fn of(&self, dir: &LogDir) -> &Pool {
-        let id = dir.id();
+        self.of_id(dir.id())
+    }
+
+    /// For the directory of this id.
+    pub(crate) fn of_id(&self, id: Uuid) -> &Pool {
         self.dirs.iter().find(|(known, _)| *known == id).map_or(&self.rest, |(_, pool)| pool)
     }
 

@@ -15,7 +15,6 @@ use thalweg_wire::{ErrorCode, Uuid};
 use crate::node::internal_topics::InternalTopic;
 use crate::node::settings;
 use crate::replicas::Replicas;
-use crate::replicas::openings::AT_ONCE_MAX;
 use crate::replicas::partition::{Partition, RoleChange};
 use crate::replicas::topic_settings::{self, TopicSettings};
 use crate::replicas::topics::{Topic, TopicTable};
@@ -74,7 +73,7 @@ impl Replicas {
             }
         }
         if !local.deleted.is_empty() {
-            self.openings.cancel(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
+            self.openings.remove(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
             // Those of topics that are still there have moved to other brokers.
             for (id, _, index) in &local.deleted {
                 self.fetchers.remove(*id, *index);
@@ -84,28 +83,18 @@ impl Replicas {
                     self.drop_partition(partition, now.map(|now| (now.leader, now.leader_epoch)));
                 }
             }
-            let doomed: Vec<(&str, i32)> =
-                local.deleted.iter().map(|(_, name, index)| (&**name, *index)).collect();
-            if let Err(error) = self.logs.delete(doomed, self.node.clock().wall_ms()) {
-                tracing::error!(%error, "partitions could not be deleted");
-            }
+            self.delete(local.deleted.iter().map(|(_, name, index)| (&**name, *index)));
         }
-        let (mut opened, mut put_off) = (0, BTreeSet::new());
+        let mut put_off = BTreeSet::new();
         for id in changes.partitions.keys() {
             let Some(topic) = image.topics.by_id(*id) else { continue };
             let open = |request: &CreateRequest<'_>| {
                 let index = request.partition;
-                if self.openings.is_waiting(*id, index) {
-                    return None;
-                }
-                let is_new = old.topics.partition(*id, index).is_none();
-                if opened == AT_ONCE_MAX {
-                    self.openings.note(*id, index, is_new);
+                if !self.openings.is_waiting(*id, index) {
+                    self.openings.note(*id, index, old.topics.partition(*id, index).is_none());
                     put_off.insert(*id);
-                    return None;
                 }
-                opened += 1;
-                Some(self.open_log(&CreateRequest { is_new, ..request.clone() }))
+                None
             };
             table.insert(Arc::new(self.build_topic(&table, open, image, topic)));
         }
@@ -132,6 +121,21 @@ impl Replicas {
         self.tell_fetches(image, &local.elected, moved.map(|(id, _)| *id).collect());
         self.follow(changes.partitions.keys().copied());
         Applied { put_off, followers: local.followers, elected: local.elected }
+    }
+
+    /// Deletes partitions: they are out of service at once, and threads of their directories remove their files.
+    fn delete<'a>(self: &Arc<Self>, partitions: impl Iterator<Item = (&'a str, i32)>) {
+        for deletion in self.logs.begin_delete(partitions) {
+            let dir = deletion.dir().map_or(Uuid::ZERO, |dir| dir.id());
+            let replicas = Arc::clone(self);
+            let delete = move || {
+                let now_ms = replicas.node.clock().wall_ms();
+                if let Err(error) = replicas.logs.finish_delete(deletion, now_ms) {
+                    tracing::error!(%error, "partitions could not be deleted");
+                }
+            };
+            tokio::spawn(self.change_for_metadata(dir, "a deletion of partitions", delete));
+        }
     }
 
     /// Names the partitions of internal topics that this node leads since an image, and those that it does not lead any

@@ -18,11 +18,12 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use parking_lot::Mutex;
 use thalweg_log::LogManager;
+use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
-use crate::node::pool::{CHANGES_PER_DIR, DirPools, READS_PER_DIR};
+use crate::node::pool::{CHANGES_PER_DIR, DirPools, METADATA_PER_DIR, READS_PER_DIR};
 use leadership::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
@@ -58,7 +59,9 @@ pub(crate) struct Replicas {
     disk_reads: DirPools,
     /// Beside the reads: a flush that hangs stops no read.
     disk_changes: DirPools,
-    /// Beside both: moves take long, and wait for two disks.
+    /// Changes that images ask for: logs are opened and deleted, and take roles that wait.
+    disk_metadata: DirPools,
+    /// Beside all of them: moves take long, and wait for two disks.
     disk_moves: DirPools,
 }
 
@@ -86,6 +89,7 @@ impl Replicas {
             moves: Moves::default(),
             disk_reads: DirPools::new(logs.dirs(), READS_PER_DIR),
             disk_changes: DirPools::new(logs.dirs(), CHANGES_PER_DIR),
+            disk_metadata: DirPools::new(logs.dirs(), METADATA_PER_DIR),
             disk_moves: DirPools::new(logs.dirs(), move_threads),
             logs,
         })
@@ -136,6 +140,23 @@ impl Replicas {
     /// Threads for changes of logs.
     pub(crate) fn disk_changes(&self) -> &DirPools {
         &self.disk_changes
+    }
+
+    /// Does `work` that an image asks for on a thread of the log directory. If it panics, the broker stops.
+    fn change_for_metadata<T: Send + 'static>(
+        &self,
+        dir: Uuid,
+        what: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        let (pool, node) = (self.disk_metadata.of_id(dir).clone(), Arc::clone(&self.node));
+        async move {
+            let done = pool.run(work).await;
+            if done.is_err() {
+                node.fail_unless_stopping(what);
+            }
+            done.ok()
+        }
     }
 
     /// Threads for moves between directories.

@@ -1,18 +1,23 @@
-//! Opens the logs that [`Openings`] waits for, and serves their partitions.
+//! Opens the logs that [`Openings`](crate::replicas::openings::Openings) waits for, and serves their partitions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::Duration;
 
-use thalweg_log::{CreateError, CreateRequest, Log};
+use thalweg_log::{CreateError, CreateRequest, Log, LogDir};
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
 use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
-use crate::replicas::openings::Indexes;
-#[cfg(doc)]
-use crate::replicas::openings::Openings;
+use crate::replicas::openings::{Group, InDir, Indexes};
 use crate::replicas::topics::TopicTable;
+
+/// After which time a partition is made whose predecessor of the same name was still being deleted.
+const DELETED_LATER: Duration = Duration::from_millis(50);
+
+/// What has panicked, where opening logs has.
+const OPENING: &str = "opening partitions";
 
 /// What opening a log came to.
 type Opened = Result<Arc<Log>, CreateError>;
@@ -47,18 +52,73 @@ impl Replicas {
 }
 
 impl Replicas {
-    /// Opens the logs of some partitions that wait for them; says whether there were any. On a thread that may wait.
-    pub(crate) fn open_waiting(self: &Arc<Self>) -> bool {
-        let (due, image) = {
-            // The image that names them is in force.
-            let _publishing = self.begin_publishing();
-            (self.openings.next(), self.node.image().0)
-        };
-        if due.is_empty() {
-            return false;
+    /// Begins to open logs of partitions that wait for them, each directory's on a thread of its own.
+    fn open_waiting(self: &Arc<Self>) {
+        loop {
+            let (groups, image) = {
+                // The image that names them is in force.
+                let _publishing = self.begin_publishing();
+                let image = self.node.image().0;
+                let groups = self
+                    .openings
+                    .next(|topic, index, there| self.dir_to_open_in(&image, topic, index, there));
+                (groups, image)
+            };
+            if groups.is_empty() {
+                return;
+            }
+            for group in groups {
+                self.begin_to_open(group, Arc::clone(&image));
+            }
         }
+    }
+
+    /// The directory whose thread opens a partition's log: the one that the metadata names, or else the one with the fewest
+    /// partitions. `None` while too much is being opened there.
+    fn dir_to_open_in(
+        &self,
+        image: &MetadataImage,
+        topic: Uuid,
+        index: i32,
+        there: &InDir<'_>,
+    ) -> Option<Uuid> {
+        let named =
+            image.topics.partition(topic, index).and_then(|it| it.directory(self.node.id()));
+        let is_here = |id: &Uuid| self.logs.dirs().iter().any(|dir| dir.id() == *id);
+        if let Some(named) = named.filter(is_here) {
+            return (!there.is_full(named)).then_some(named);
+        }
+        let is_free = |dir: &LogDir| !there.is_full(dir.id());
+        let chosen = self.logs.choose_dir(is_free, |dir| there.partitions(dir.id()));
+        let is_usable = |dir: &LogDir| dir.check().is_ok() && !self.logs.is_cordoned(dir.id());
+        match chosen {
+            Some(dir) => Some(dir.id()),
+            None if self.logs.dirs().iter().any(|dir| is_usable(dir)) => None,
+            // They are cordoned or offline: what a partition is answered with then is found when it is made.
+            None => Some(Uuid::ZERO),
+        }
+    }
+
+    fn begin_to_open(self: &Arc<Self>, group: Group, image: Arc<MetadataImage>) {
+        let (opening, replicas) = (Arc::clone(self), Arc::clone(self));
+        let dir = group.dir;
+        let open = move || (opening.open_group(&group, &image), group);
+        let opened = self.change_for_metadata(dir, OPENING, open);
+        tokio::spawn(async move {
+            let Some((is_early, group)) = opened.await else { return };
+            if is_early {
+                tokio::time::sleep(DELETED_LATER).await;
+            }
+            replicas.openings.done(&group);
+        });
+    }
+
+    /// Opens the logs of a group and serves its partitions, on a thread that may wait. Says whether some have to wait longer,
+    /// because something else changes partitions of their names: a deletion, most likely.
+    fn open_group(self: &Arc<Self>, group: &Group, image: &MetadataImage) -> bool {
         let mut opened = BTreeMap::new();
-        for (id, indexes) in &due {
+        let mut is_early = false;
+        for (id, indexes) in &group.partitions {
             let Some(topic) = image.topics.by_id(*id) else {
                 self.openings.remove(indexes.keys().map(|index| (*id, *index)));
                 continue;
@@ -73,21 +133,34 @@ impl Replicas {
                 let dir = partition.directory(self.node.id());
                 let request = CreateRequest {
                     dir: dir.filter(|id| !id.is_reserved()),
+                    chosen: Some(group.dir).filter(|id| !id.is_reserved()),
                     is_new,
                     ..CreateRequest::new(&topic.name, index, *id)
                 };
-                let _opening = self.openings.opening.lock();
+                let Some(change) = self.logs.try_change(&topic.name, index) else {
+                    is_early = true;
+                    continue;
+                };
+                // In this order, so that whoever stops waits for it.
                 if self.node.is_stopping() {
                     return false;
                 }
+                if !self.openings.is_waiting(*id, index) {
+                    continue;
+                }
+                let now_ms = self.node.clock().wall_ms();
+                let log = self.logs.create_in(&change, &request, now_ms);
                 if self.openings.is_waiting(*id, index) {
-                    let log = self.logs.create(&request, self.node.clock().wall_ms());
                     opened.insert((*id, index), log);
+                } else if log.is_ok()
+                    && let Err(error) = self.logs.delete_in(change, now_ms)
+                {
+                    tracing::error!(%error, "partitions could not be deleted");
                 }
             }
         }
-        self.serve_opened(&due, opened);
-        true
+        self.serve_opened(&group.partitions, opened);
+        is_early
     }
 
     /// Serves partitions whose logs were opened, as the image of now says.
@@ -150,19 +223,11 @@ impl Replicas {
 /// Opens what waits, for as long as it is polled.
 pub(crate) async fn run(replicas: Arc<Replicas>) {
     loop {
-        replicas.openings.added.notified().await;
-        loop {
-            let opening = Arc::clone(&replicas);
-            match tokio::task::spawn_blocking(move || opening.open_waiting()).await {
-                Ok(true) => {}
-                Ok(false) => break,
-                Err(error) => {
-                    tracing::error!(%error, "opening partitions panicked");
-                    replicas.node.metrics().panics.add(1);
-                    replicas.node.fail("opening partitions panicked; see the message above");
-                    return;
-                }
-            }
+        replicas.openings.added().await;
+        let opening = Arc::clone(&replicas);
+        if tokio::task::spawn_blocking(move || opening.open_waiting()).await.is_err() {
+            replicas.node.fail_unless_stopping(OPENING);
+            return;
         }
     }
 }

@@ -41,17 +41,11 @@ pub(crate) async fn run(replicas: Arc<Replicas>) {
     loop {
         replicas.roles().added.notified().await;
         for (topic, partition) in std::mem::take(&mut *replicas.roles().partitions.lock()) {
-            let pool = replicas.disk_changes().of(partition.log.dir()).clone();
-            let settling = Arc::clone(&replicas);
+            let (settling, dir) = (Arc::clone(&replicas), partition.log.dir().id());
+            let settle = move || settling.settle_role(topic, &partition);
+            let what = "a leader change that waited";
             // Not waited for: another directory's partition may be next.
-            tokio::spawn(async move {
-                let node = Arc::clone(&settling.node);
-                let settled = pool.run(move || settling.settle_role(topic, &partition)).await;
-                if settled.is_err() && !node.is_stopping() {
-                    node.metrics().panics.add(1);
-                    node.fail("a leader change that waited panicked; see the message above");
-                }
-            });
+            tokio::spawn(replicas.change_for_metadata(dir, what, settle));
         }
     }
 }

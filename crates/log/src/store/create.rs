@@ -9,6 +9,7 @@ use crate::fs::names;
 use crate::partition::config::LogConfig;
 use crate::partition::dir::LogDir;
 use crate::partition::log::Log;
+use crate::store::changes::PartitionChange;
 use crate::store::error::CreateError;
 use crate::store::load::{LoadError, LoadInput, load};
 use crate::store::manager::LogManager;
@@ -25,6 +26,8 @@ pub struct CreateRequest<'a> {
     /// The directory to put it in; the one with the fewest partitions without it, or where that
     /// directory is none of the node's and all of them are online.
     pub dir: Option<Uuid>,
+    /// Without `dir`: the directory that [`LogManager::choose_dir`] has chosen.
+    pub chosen: Option<Uuid>,
     /// The partition has never been on this node. If it may have been, and a directory is
     /// offline, it is not made anew: it might be there.
     pub is_new: bool,
@@ -33,7 +36,7 @@ pub struct CreateRequest<'a> {
 impl<'a> CreateRequest<'a> {
     /// A new partition, anywhere.
     pub fn new(topic: &'a str, partition: i32, topic_id: Uuid) -> CreateRequest<'a> {
-        CreateRequest { topic, partition, topic_id, dir: None, is_new: true }
+        CreateRequest { topic, partition, topic_id, dir: None, chosen: None, is_new: true }
     }
 }
 
@@ -69,10 +72,21 @@ impl LogManager {
         request: &CreateRequest<'_>,
         now_ms: i64,
     ) -> Result<Arc<Log>, CreateError> {
+        let change = self.changes.begin(request.topic, request.partition);
+        self.create_in(&change, request, now_ms)
+    }
+
+    /// [`Self::create`], in a change of the partition that was begun with [`Self::try_change`].
+    pub fn create_in(
+        &self,
+        change: &PartitionChange,
+        request: &CreateRequest<'_>,
+        now_ms: i64,
+    ) -> Result<Arc<Log>, CreateError> {
+        debug_assert_eq!((change.topic(), change.partition()), (request.topic, request.partition));
         if !names::valid_topic(request.topic) || request.partition < 0 {
             return Err(CreateError::InvalidTopic(request.topic.to_owned()));
         }
-        let _creation = self.creation.lock();
         if let Some(log) = self.get(request.topic, request.partition) {
             log.dir().check()?;
             return match log.topic_id() {
@@ -116,10 +130,10 @@ impl LogManager {
         }
         let preferred = self.futures.take_preferred(request.topic, request.partition);
         // One that has failed since is not waited for.
-        let preferred = preferred.filter(|id| self.dirs.is_online(*id));
-        let count = |dir: &Arc<LogDir>| self.logs.count_in(dir) + self.futures.count_in(dir);
+        let mut chosen = preferred.or(request.chosen).filter(|id| self.dirs.is_online(*id));
         let log = loop {
-            let dir = self.dirs.choose(request.dir.or(preferred), count)?;
+            let wanted = request.dir.or(chosen.take());
+            let dir = self.dirs.choose(wanted, |dir| self.partitions_in(dir))?;
             let config = self.configs.of(request.topic);
             let opening = Opening::new(topic.clone(), request.partition, config, now_ms);
             let name = names::partition_dir(&topic, request.partition);
@@ -135,6 +149,21 @@ impl LogManager {
         };
         self.logs.insert(&log);
         Ok(log)
+    }
+
+    /// The directory for a new partition that none is asked for: of those that are online, not cordoned and allowed, the
+    /// one with the fewest partitions, those included that `besides` counts.
+    pub fn choose_dir(
+        &self,
+        is_allowed: impl Fn(&LogDir) -> bool,
+        besides: impl Fn(&LogDir) -> usize,
+    ) -> Option<Arc<LogDir>> {
+        let count = |dir: &Arc<LogDir>| self.partitions_in(dir) + besides(dir);
+        self.dirs.emptiest(is_allowed, count).cloned()
+    }
+
+    fn partitions_in(&self, dir: &Arc<LogDir>) -> usize {
+        self.logs.count_in(dir) + self.futures.count_in(dir)
     }
 
     /// A log that its owner looks after by itself: KRaft's `__cluster_metadata`. It is in no

@@ -143,21 +143,32 @@ impl LogDirs {
             // one may be it, whose id was never read.
             self.check_all()?;
         }
-        let cordoned = self.cordoned.read();
-        let online = || self.dirs.iter().filter(|dir| dir.check().is_ok());
-        let mut best: Option<(usize, &Arc<LogDir>)> = None;
-        for dir in online().filter(|dir| !cordoned.contains(&dir.id())) {
-            let count = if self.dirs.len() == 1 { 0 } else { count(dir) };
-            if best.is_none_or(|(least, _)| count < least) {
-                best = Some((count, dir));
-            }
-        }
-        if let Some(dir) = best.map(|(_, dir)| dir).or_else(|| online().next()) {
+        let mut online = self.dirs.iter().filter(|dir| dir.check().is_ok());
+        if let Some(dir) = self.emptiest(|_| true, count).or_else(|| online.next()) {
             return Ok(dir.clone());
         }
         match self.dirs.iter().find_map(|dir| dir.failure()) {
             Some(failure) => Err(failure.into()),
             None => Err(CreateError::UnknownDirectory(Uuid::ZERO)),
+        }
+    }
+}
+
+impl LogDirs {
+    /// Of the directories that are online, not cordoned and allowed, the one with the fewest partitions, as `count` counts
+    /// them.
+    pub(crate) fn emptiest(
+        &self,
+        is_allowed: impl Fn(&LogDir) -> bool,
+        count: impl Fn(&Arc<LogDir>) -> usize,
+    ) -> Option<&Arc<LogDir>> {
+        let cordoned = self.cordoned.read();
+        let is_usable = |dir: &&Arc<LogDir>| dir.check().is_ok() && !cordoned.contains(&dir.id());
+        let usable = self.dirs.iter().filter(|dir| is_usable(dir) && is_allowed(dir));
+        match self.dirs.as_slice() {
+            // Counting takes long where there are many partitions.
+            [_] => { usable }.next(),
+            _ => usable.min_by_key(|dir| count(dir)),
         }
     }
 }

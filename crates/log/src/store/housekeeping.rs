@@ -265,7 +265,7 @@ impl LogManager {
     /// more appends and reads.
     pub fn shut_down(&self, broker_epoch: i64, now_ms: i64) {
         self.stop_cleaner();
-        let _creation = self.creation.lock();
+        let _stopped = self.changes.stop();
         for dir in self.dirs.iter() {
             if dir.check().is_ok() {
                 let logs = self.logs_in(dir);

@@ -24,6 +24,7 @@ use crate::partition::dir::LogDir;
 use crate::partition::log::Log;
 use crate::stalls::Stalls;
 use crate::stalls::pace::Gate;
+use crate::store::changes::PartitionChanges;
 use crate::store::config::{Configs, ManagerConfig, OpenReport};
 use crate::store::dirs::LogDirs;
 use crate::store::error::OpenError;
@@ -41,8 +42,8 @@ pub struct LogManager {
     pub(crate) rivals: Mutex<Vec<Arc<Log>>>,
     /// Logs that partitions are moving to.
     pub(crate) futures: Futures,
-    /// Held while partitions are made or deleted.
-    pub(crate) creation: Mutex<()>,
+    /// Which partitions are being made, deleted or moved.
+    pub(crate) changes: PartitionChanges,
     /// `num.recovery.threads.per.data.dir`
     pub(crate) threads_per_dir: usize,
     metrics: Arc<Metrics>,
@@ -74,7 +75,7 @@ impl LogManager {
             logs,
             rivals: Mutex::new(Vec::new()),
             futures: Futures::default(),
-            creation: Mutex::new(()),
+            changes: PartitionChanges::default(),
             threads_per_dir: config.recovery_threads_per_dir.max(1),
             metrics,
             stalls: Arc::clone(&gate.stalls),

@@ -1,6 +1,7 @@
 //! All logs of a node: taking log directories into use, making, moving and deleting partitions,
 //! checkpoints and other housekeeping.
 
+pub(crate) mod changes;
 mod cleaning;
 pub(crate) mod config;
 pub(crate) mod create;

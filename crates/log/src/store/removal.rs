@@ -1,6 +1,7 @@
 //! Taking partitions out of service: deleted ones, and those that the metadata does not know.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,8 +10,24 @@ use crate::fs::random::random_u128;
 use crate::partition::dir::{DeleteDelay, LogDir, retry_exhausted};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
+use crate::store::changes::PartitionChange;
 use crate::store::error::OpenError;
 use crate::store::manager::LogManager;
+
+/// Partitions that are out of service, and whose files are still to be removed.
+#[derive(Debug, Default)]
+pub struct Deletion {
+    changes: Vec<PartitionChange>,
+    logs: Vec<Arc<Log>>,
+    dir: Option<Arc<LogDir>>,
+}
+
+impl Deletion {
+    /// The directory that they are in.
+    pub fn dir(&self) -> Option<&Arc<LogDir>> {
+        self.dir.as_ref()
+    }
+}
 
 impl LogManager {
     /// Deletes partitions: they are gone at once, their files when `file.delete.delay.ms` has
@@ -21,26 +38,63 @@ impl LogManager {
         partitions: impl IntoIterator<Item = (&'a str, i32)>,
         now_ms: i64,
     ) -> Result<Vec<Arc<Log>>, StorageError> {
-        let _creation = self.creation.lock();
-        let mut removed: Vec<Arc<Log>> = Vec::new();
-        let mut futures = Vec::new();
+        self.finish_delete(
+            Deletion { changes: self.changes.ask(partitions), ..Deletion::default() },
+            now_ms,
+        )
+    }
+
+    /// Takes partitions out of service, without waiting for a disk: no lookup finds them from here on.
+    /// [`Self::finish_delete`] does the rest, and a partition that is made again meanwhile waits for it. What depends on
+    /// the same directories is in one deletion.
+    pub fn begin_delete<'a>(
+        &self,
+        partitions: impl IntoIterator<Item = (&'a str, i32)>,
+    ) -> Vec<Deletion> {
+        let mut deletions: BTreeMap<_, Deletion> = BTreeMap::new();
+        // Asked for first, so that one that is made again comes after it.
+        for change in self.changes.ask(partitions) {
+            let future = self.future(change.topic(), change.partition());
+            let log = self.logs.remove(change.topic(), change.partition());
+            let Some(dir) = log.as_ref().or(future.as_ref()).map(|log| log.dir().clone()) else {
+                continue;
+            };
+            let key = (dir.id(), future.map(|future| future.dir().id()));
+            let deletion = deletions.entry(key).or_default();
+            deletion.dir = Some(dir);
+            deletion.changes.push(change);
+            deletion.logs.extend(log);
+        }
+        deletions.into_values().collect()
+    }
+
+    /// Deletes what a deletion has taken out of service. Waits for disks, and for other changes of the same partitions.
+    pub fn finish_delete(
+        &self,
+        deletion: Deletion,
+        now_ms: i64,
+    ) -> Result<Vec<Arc<Log>>, StorageError> {
+        let Deletion { changes, logs: mut removed, .. } = deletion;
+        changes.iter().for_each(PartitionChange::wait);
+        // Those that other changes have made meanwhile, too.
+        let all = changes.iter().map(|change| (change.topic(), change.partition()));
+        removed.extend(
+            all.clone().filter_map(|(topic, partition)| self.logs.remove(topic, partition)),
+        );
         let mut failure = None;
-        for (topic, partition) in partitions {
-            let log = self.logs.remove(topic, partition);
-            if let Some(log) = &log
-                && let Err(error) = self.rename_away(log, now_ms, false)
-            {
+        for log in &removed {
+            if let Err(error) = self.rename_away(log, now_ms, false) {
                 failure.get_or_insert(error);
             }
-            // Afterwards: nothing moves to it any more. Also where the log is in a directory that is offline, or a topic
-            // of the same name would get it.
-            if let Some(future) = self.future(topic, partition) {
-                if let Err(error) = self.discard_future(&future, now_ms, false) {
-                    failure.get_or_insert(error);
-                }
-                futures.push(future);
+        }
+        // Afterwards: nothing moves to them any more. Also where the log is in a directory that is offline, or a topic
+        // of the same name would get it.
+        let futures: Vec<_> =
+            all.filter_map(|(topic, partition)| self.future(topic, partition)).collect();
+        for future in &futures {
+            if let Err(error) = self.discard_future(future, now_ms, false) {
+                failure.get_or_insert(error);
             }
-            removed.extend(log);
         }
         for dir in self.dirs.iter() {
             let mut touched = removed.iter().chain(&futures);
@@ -63,6 +117,17 @@ impl LogManager {
         }
     }
 
+    /// Begins a change of a partition, unless another one is under way.
+    pub fn try_change(&self, topic: &str, partition: i32) -> Option<PartitionChange> {
+        self.changes.try_begin(topic, partition)
+    }
+
+    /// Deletes a partition in a change of it that is under way.
+    pub fn delete_in(&self, change: PartitionChange, now_ms: i64) -> Result<(), StorageError> {
+        let deletion = Deletion { changes: vec![change], ..Deletion::default() };
+        self.finish_delete(deletion, now_ms).map(|_| ())
+    }
+
     /// Sets every log aside that the metadata does not know: renamed to `-stray`, not served, not
     /// deleted. Once, before anything is served. Says where they were.
     ///
@@ -73,7 +138,7 @@ impl LogManager {
         is_known: impl Fn(&Log) -> bool,
         now_ms: i64,
     ) -> Result<Vec<PathBuf>, OpenError> {
-        let _creation = self.creation.lock();
+        let _stopped = self.changes.stop();
         let mut set_aside = Vec::new();
         let mut logs = self.logs.lock();
         let mut all = logs.drain();

@@ -114,8 +114,9 @@ async fn decisions_wait_for_no_logs_of_other_topics() {
         let topics = node.services().replicas.topics();
         let topic = topics.by_name("many").unwrap();
         let hosted = |index| topic.hosted(index).map(|it| it.leader().is_local);
-        assert_eq!(hosted(0), Ok(true));
-        assert_eq!(hosted(PARTITIONS - 1), Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
+        for index in [0, PARTITIONS - 1] {
+            assert_eq!(hosted(index), Err(ErrorCode::NOT_LEADER_OR_FOLLOWER), "{index}");
+        }
     }
     gate.open();
     assert_eq!(soon("the topic", creating).await.unwrap(), ErrorCode::NONE);
@@ -137,19 +138,23 @@ async fn a_topic_deleted_while_it_is_made_leaves_nothing() {
         let code = soon("an answer", client.call(&delete)).await.unwrap().responses[0].error_code;
         (client, code)
     });
-    // The deletion is decided, and waits for the directory that is being made.
-    until("the deletion", || node.services().replicas.openings().waiting.lock().is_empty()).await;
-    gate.open();
+    // The directory that is being made holds up neither the deletion nor its answer.
     let (mut client, code) = soon("the deletion", deleting).await.unwrap();
     assert_eq!(code, ErrorCode::NONE);
     assert_eq!(soon("the topic", creating).await.unwrap(), ErrorCode::NONE);
-    assert_eq!(node.services().replicas.logs().all().len(), 0);
-    // A topic of the same name is another one.
-    assert_eq!(created(&mut client, "many", PARTITIONS).await, ErrorCode::NONE);
-    let id = node.services().replicas.topics().by_name("many").unwrap().id;
+    // A topic of the same name is another one, and its partition of that name waits for the directory.
+    let again = tokio::spawn(async move { created(&mut client, "many", PARTITIONS).await });
+    let replicas = &node.services().replicas;
+    let made = |index| replicas.topics().by_name("many").is_some_and(|it| it.hosted(index).is_ok());
+    until("the other partitions", || made(0) && made(PARTITIONS - 1)).await;
+    assert!(!made(15));
+    gate.open();
+    assert_eq!(soon("the topic", again).await.unwrap(), ErrorCode::NONE);
+    let id = replicas.topics().by_name("many").unwrap().id;
     for index in 0..PARTITIONS {
         assert_eq!(node.partition("many", index).log.topic_id(), Some(id), "{index}");
     }
+    assert_eq!(replicas.logs().all().len(), PARTITIONS as usize);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -160,7 +165,10 @@ async fn a_stop_ends_the_opening_of_logs() {
     let services = Arc::clone(node.services());
     node.shut_down().await;
     let made = services.replicas.logs().all().len();
-    assert!(!services.replicas.open_waiting(), "nothing is opened any more");
+    let image = services.node.image().0;
+    for group in services.replicas.openings().next(|_, _, _| Some(Uuid::ZERO)) {
+        services.replicas.open_group(&group, &image);
+    }
     assert_eq!(services.replicas.logs().all().len(), made);
     creating.abort();
 }

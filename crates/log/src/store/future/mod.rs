@@ -107,7 +107,7 @@ impl LogManager {
         dir: &Arc<LogDir>,
         now_ms: i64,
     ) -> Result<Arc<Log>, CreateError> {
-        let _creation = self.creation.lock();
+        let _change = self.changes.begin(&log.topic, log.partition);
         self.dirs.check_all()?;
         let there = self.get(&log.topic, log.partition);
         let is_here = there.is_some_and(|there| Arc::ptr_eq(&there, log)) && !log.is_closed();
@@ -141,12 +141,7 @@ impl LogManager {
 
     /// Gives up a move. Says whether there was one: not if the log has moved already.
     pub fn remove_future(&self, future: &Arc<Log>, now_ms: i64) -> Result<bool, StorageError> {
-        // Whoever works on it may wait for a disk that hangs: partitions are made and deleted meanwhile.
-        {
-            let _change = future.lock_change();
-            future.wait_turn().pass_on();
-        }
-        let _creation = self.creation.lock();
+        let _change = self.changes.begin(&future.topic, future.partition);
         let removed = self.discard_future(future, now_ms, false);
         if matches!(removed, Ok(true)) {
             let dir = future.dir();
@@ -168,7 +163,7 @@ impl LogManager {
         future: &Arc<Log>,
         now_ms: i64,
     ) -> Result<(), StorageError> {
-        let _creation = self.creation.lock();
+        let _change = self.changes.begin(&log.topic, log.partition);
         if log.is_closed() || future.is_closed() {
             return Ok(());
         }
@@ -176,7 +171,7 @@ impl LogManager {
         self.truncate_fully_and_start_at(future, log.log_start_offset(), None, now_ms)
     }
 
-    /// Takes a future replica out of service. For who has `creation`, or is alone.
+    /// Takes a future replica out of service. For the one that changes the partition, or is alone.
     pub(crate) fn discard_future(
         &self,
         future: &Arc<Log>,
@@ -284,7 +279,7 @@ impl LogManager {
 
     /// Makes the future replica of a partition the partition, whose log is in none of the directories, all of which
     /// are online: where the metadata says that the partition is there, its log was about to move and is lost.
-    /// Elsewhere it is set aside. For who has `creation`.
+    /// Elsewhere it is set aside. For the one that changes the partition.
     pub(crate) fn adopt_future(
         &self,
         topic: &str,
