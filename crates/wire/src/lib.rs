@@ -21,6 +21,7 @@ pub mod error;
 pub mod error_code;
 #[allow(clippy::all)]
 mod r#gen;
+pub mod grouped;
 #[cfg(any(feature = "json", feature = "record-json"))]
 pub mod json;
 pub mod message;
