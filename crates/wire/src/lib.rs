@@ -25,6 +25,7 @@ pub mod grouped;
 #[cfg(any(feature = "json", feature = "record-json"))]
 pub mod json;
 pub mod message;
+pub mod prefixed;
 pub mod raw_tags;
 pub mod reader;
 pub mod secret;
