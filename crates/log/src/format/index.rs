@@ -12,6 +12,7 @@ use std::io;
 
 use crate::format::index_files::{
     IndexPaths, MaxTimestamp, OFFSET_ENTRY, PAGE_ENTRIES, TIME_ENTRY, decode_offset, decode_time,
+    encode_offset, encode_time,
 };
 use crate::format::lookup::{Floor, OnFile};
 use crate::format::walk::{BatchHead, WalkError, read_exact};
@@ -165,24 +166,8 @@ impl SegmentIndex {
         // Both, before either is written.
         let offsets = paths.open_offsets(Mode::Create, Wait::Allowed)?;
         let times = paths.open_times(Mode::Create, Wait::Allowed)?;
-        write_tail(
-            &offsets,
-            &mut self.offset_tail,
-            &mut self.offsets_on_file,
-            |slot: &mut [u8; OFFSET_ENTRY], (relative, position)| {
-                slot[..4].copy_from_slice(&relative.to_be_bytes());
-                slot[4..].copy_from_slice(&position.to_be_bytes());
-            },
-        )?;
-        write_tail(
-            &times,
-            &mut self.time_tail,
-            &mut self.times_on_file,
-            |slot: &mut [u8; TIME_ENTRY], (timestamp, relative)| {
-                slot[..8].copy_from_slice(&timestamp.to_be_bytes());
-                slot[8..].copy_from_slice(&relative.to_be_bytes());
-            },
-        )?;
+        write_tail(&offsets, &mut self.offset_tail, &mut self.offsets_on_file, encode_offset)?;
+        write_tail(&times, &mut self.time_tail, &mut self.times_on_file, encode_time)?;
         self.unsynced = true;
         Ok(())
     }
@@ -379,12 +364,12 @@ fn write_tail<T: Copy, const ENTRY: usize>(
     file: &OpenFile,
     tail: &mut Vec<T>,
     on_file: &mut u32,
-    encode: impl Fn(&mut [u8; ENTRY], T),
+    encode: impl Fn(T) -> [u8; ENTRY],
 ) -> io::Result<()> {
     let mut page = [[0u8; ENTRY]; PAGE_ENTRIES];
     for chunk in tail.chunks(PAGE_ENTRIES) {
         for (slot, entry) in page.iter_mut().zip(chunk) {
-            encode(slot, *entry);
+            *slot = encode(*entry);
         }
         let at = u64::from(*on_file) * ENTRY as u64;
         file.write_all_at(page[..chunk.len()].as_flattened(), at)?;
