@@ -13,13 +13,13 @@ use thalweg_wire::messages::offset_fetch_request::{
     OffsetFetchRequestGroup, OffsetFetchRequestTopic, OffsetFetchRequestTopics,
 };
 use thalweg_wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, OffsetFetchRequest};
-use thalweg_wire::{ErrorCode, Request, Uuid};
+use thalweg_wire::{ErrorCode, Request, Uuid, grouped};
 
 use crate::cluster::Cluster;
 use crate::connection::Connection;
 use crate::core::Metadata;
 use crate::core::metadata::Broker;
-use crate::core::partition::{Position, TopicPartition};
+use crate::core::partition::{Position, TopicPartition, by_topic};
 use crate::error::Error;
 
 /// Kind of coordinator: of a group.
@@ -189,35 +189,32 @@ async fn commit_part(
     let version = connection.version_of::<OffsetCommitRequest>()?;
     let by_id = version >= 10;
     let mut results = PerPartition::new();
-    let mut topics: BTreeMap<&str, Vec<OffsetCommitRequestPartition>> = BTreeMap::new();
-    for (partition, offset) in offsets {
+    let committed = offsets.iter().filter_map(|(partition, offset)| {
         if by_id && id_of(&partition.topic).is_zero() {
             // A topic that is not there must not keep the others from being committed.
             results.insert(partition.clone(), Err(ErrorCode::UNKNOWN_TOPIC_ID));
-            continue;
+            return None;
         }
-        topics.entry(&partition.topic).or_default().push(OffsetCommitRequestPartition {
+        let committed = OffsetCommitRequestPartition {
             partition_index: partition.partition,
             committed_offset: offset.position.offset,
             committed_leader_epoch: if version >= 6 { offset.position.leader_epoch } else { -1 },
             committed_metadata: Some(offset.metadata.clone().unwrap_or_default()),
             ..OffsetCommitRequestPartition::default()
-        });
-    }
+        };
+        Some((&*partition.topic, committed))
+    });
     let request = OffsetCommitRequest {
         group_id: identity.group.to_string(),
         generation_id_or_member_epoch: identity.generation,
         member_id: identity.member.clone(),
         group_instance_id: identity.instance.clone().filter(|_| version >= 7),
-        topics: topics
-            .into_iter()
-            .map(|(name, partitions)| OffsetCommitRequestTopic {
-                topic_id: id_of(name),
-                name: name.to_owned(),
-                partitions,
-                ..OffsetCommitRequestTopic::default()
-            })
-            .collect(),
+        topics: grouped::by_topic(committed, |name, partitions| OffsetCommitRequestTopic {
+            topic_id: id_of(name),
+            name: name.to_owned(),
+            partitions,
+            ..OffsetCommitRequestTopic::default()
+        }),
         ..OffsetCommitRequest::default()
     };
     if request.topics.is_empty() {
@@ -262,14 +259,9 @@ pub(crate) async fn committed(
     let connection = cluster.broker(coordinator).await?;
     let version = connection.version_of::<OffsetFetchRequest>()?;
     let by_id = version >= 10;
-    let mut by_topic: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
-    for partition in partitions {
-        if by_id && id_of(&known, &partition.topic).is_zero() {
-            // Not asked for: it is told below that this is not known.
-            continue;
-        }
-        by_topic.entry(&partition.topic).or_default().push(partition.partition);
-    }
+    // A topic without an id is not asked for: it is told below that this is not known.
+    let is_asked = |p: &&TopicPartition| !by_id || !id_of(&known, &p.topic).is_zero();
+    let asked = partitions.iter().filter(is_asked);
     let mut request = OffsetFetchRequest {
         // Offsets of transactions under way are not settled yet.
         require_stable: version >= 7,
@@ -277,25 +269,24 @@ pub(crate) async fn committed(
     };
     if version >= 8 {
         let is_member = identity.generation >= 0 && version >= 9;
-        let topics = by_topic.into_iter().map(|(name, partition_indexes)| {
-            let topic_id = id_of(&known, name);
-            let name = name.to_owned();
+        let topics = by_topic(asked, |name, partition_indexes| {
+            let topic_id = id_of(&known, &name);
             OffsetFetchRequestTopics { topic_id, name, partition_indexes, ..Default::default() }
         });
         request.groups.push(OffsetFetchRequestGroup {
             group_id: identity.group.to_string(),
             member_id: is_member.then(|| identity.member.clone()),
             member_epoch: if is_member { identity.generation } else { -1 },
-            topics: Some(topics.collect()),
+            topics: Some(topics),
             ..OffsetFetchRequestGroup::default()
         });
     } else {
         request.group_id = identity.group.to_string();
-        let topics = by_topic.into_iter().map(|(name, partition_indexes)| {
-            let name = name.to_owned();
-            OffsetFetchRequestTopic { name, partition_indexes, ..Default::default() }
-        });
-        request.topics = Some(topics.collect());
+        request.topics = Some(by_topic(asked, |name, partition_indexes| OffsetFetchRequestTopic {
+            name,
+            partition_indexes,
+            ..Default::default()
+        }));
     }
     let response = connection.send(&request).await?;
     let mut results = PerPartition::new();

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use thalweg_wire::grouped::by_topic;
 use thalweg_wire::messages::ListOffsetsRequest;
 use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use thalweg_wire::{ApiKey, ErrorCode};
@@ -82,26 +83,23 @@ async fn ask(
     wanted: Vec<(TopicPartition, i64, i32)>,
     isolation: IsolationLevel,
 ) -> Found {
-    let mut topics: BTreeMap<&str, Vec<ListOffsetsPartition>> = BTreeMap::new();
-    for (partition, timestamp, current_leader_epoch) in &wanted {
-        topics.entry(&partition.topic).or_default().push(ListOffsetsPartition {
+    let asked = wanted.iter().map(|(partition, timestamp, current_leader_epoch)| {
+        let asked = ListOffsetsPartition {
             partition_index: partition.partition,
             current_leader_epoch: *current_leader_epoch,
             timestamp: *timestamp,
             ..ListOffsetsPartition::default()
-        });
-    }
+        };
+        (&*partition.topic, asked)
+    });
     let request = ListOffsetsRequest {
         replica_id: -1,
         isolation_level: isolation as i8,
-        topics: topics
-            .into_iter()
-            .map(|(name, partitions)| ListOffsetsTopic {
-                name: name.to_owned(),
-                partitions,
-                ..ListOffsetsTopic::default()
-            })
-            .collect(),
+        topics: by_topic(asked, |name, partitions| ListOffsetsTopic {
+            name: name.to_owned(),
+            partitions,
+            ..ListOffsetsTopic::default()
+        }),
         timeout_ms: i32::try_from(cluster.options().request_timeout.as_millis())
             .unwrap_or(i32::MAX),
         ..ListOffsetsRequest::default()

@@ -1,10 +1,9 @@
 //! The records of `__transaction_state`.
 
-use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
 use thalweg_wire::messages::transaction_log_value::PartitionsSchema;
 use thalweg_wire::messages::{TransactionLogKey, TransactionLogValue};
-use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
+use thalweg_wire::{DecodeError, EncodeError, Message, Reader, prefixed};
 
 use crate::transaction::NO_PRODUCER_EPOCH;
 use crate::{Partitions, Transaction, TransactionState, TransactionVersion};
@@ -127,10 +126,7 @@ impl CoordinatorRecord for TransactionRecord {
     }
 
     fn encode(&self) -> Result<KeyValue, RecordError> {
-        let mut key = Writer::new();
-        key.i16(TRANSACTION_LOG);
         let id = TransactionLogKey { transactional_id: self.transactional_id.clone() };
-        id.encode(&mut key, 0)?;
         let value = match &self.value {
             None => None,
             Some(transaction) => {
@@ -142,13 +138,10 @@ impl CoordinatorRecord for TransactionRecord {
                     value.next_producer_id = TransactionLogValue::default().next_producer_id;
                     value.client_transaction_version = 0;
                 }
-                let mut w = Writer::new();
-                w.i16(version);
-                value.encode(&mut w, version)?;
-                Some(Bytes::from(w.to_vec()))
+                Some(prefixed::encode_version(&value, version)?)
             }
         };
-        Ok(KeyValue { key: key.to_vec().into(), value })
+        Ok(KeyValue { key: prefixed::encode(TRANSACTION_LOG, &id, 0)?, value })
     }
 
     /// Records of other types and value versions are skipped, as in Kafka.

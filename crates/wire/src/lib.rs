@@ -21,9 +21,11 @@ pub mod error;
 pub mod error_code;
 #[allow(clippy::all)]
 mod r#gen;
+pub mod grouped;
 #[cfg(any(feature = "json", feature = "record-json"))]
 pub mod json;
 pub mod message;
+pub mod prefixed;
 pub mod raw_tags;
 pub mod reader;
 pub mod secret;

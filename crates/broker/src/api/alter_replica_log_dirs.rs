@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use thalweg_wire::ErrorCode;
+use thalweg_wire::grouped::by_sorted_topic;
 use thalweg_wire::messages::alter_replica_log_dirs_response::{
     AlterReplicaLogDirPartitionResult, AlterReplicaLogDirTopicResult,
 };
@@ -37,18 +38,13 @@ pub(super) async fn handle(
     let altered = altered.await.unwrap_or_else(|_| {
         named.into_iter().map(|key| (key, ErrorCode::UNKNOWN_SERVER_ERROR)).collect()
     });
-    let mut results: Vec<AlterReplicaLogDirTopicResult> = Vec::new();
-    for ((topic_name, partition_index), error_code) in altered {
-        if results.last().is_none_or(|last| last.topic_name != topic_name) {
-            results.push(AlterReplicaLogDirTopicResult { topic_name, ..Default::default() });
-        }
-        if let Some(topic) = results.last_mut() {
-            topic.partitions.push(AlterReplicaLogDirPartitionResult {
-                partition_index,
-                error_code,
-                ..Default::default()
-            });
-        }
-    }
+    let results = altered.into_iter().map(|((topic_name, partition_index), error_code)| {
+        let partition =
+            AlterReplicaLogDirPartitionResult { partition_index, error_code, ..Default::default() };
+        (topic_name, partition)
+    });
+    let results = by_sorted_topic(results, |topic_name, partitions| {
+        AlterReplicaLogDirTopicResult { topic_name, partitions, ..Default::default() }
+    });
     AlterReplicaLogDirsResponse { results, ..Default::default() }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use thalweg_metadata::controller::{Context as ControllerContext, ControllerRequest};
 use thalweg_metadata::{ApiError, controller};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::*;
@@ -49,69 +50,67 @@ pub(super) async fn describe_quotas(
 
 pub(super) async fn incremental_alter(
     context: Context,
-    mut request: IncrementalAlterConfigsRequest,
+    request: IncrementalAlterConfigsRequest,
 ) -> Result<IncrementalAlterConfigsResponse, String> {
     let mut here: Places<_> = alter_loggers(&context, &request).into_iter().collect();
-    if context.services.control.controller().remote().is_some() {
-        let refused = context
-            .services
-            .node
-            .with_controller_context(|c| controller::refused_by_broker(c, &request));
-        for (at, error) in refused.into_iter().enumerate() {
-            let resource = &request.resources[at];
-            if let Some(error) = error.filter(|_| resource.resource_type != BROKER_LOGGER) {
-                here.insert(at, altered(resource, error));
-            }
+    for (at, error) in refused_here(&context, |c| controller::refused_by_broker(c, &request)) {
+        let resource = &request.resources[at];
+        if resource.resource_type != BROKER_LOGGER {
+            here.insert(at, altered(resource, error));
         }
     }
-    if here.is_empty() {
-        return forward::handle(context, request).await;
-    }
-    // The broker sees to these itself; the others go to the controller. Answers keep their places.
-    drop_places(&mut request.resources, &here);
-    let mut response = match request.resources.is_empty() {
-        true => IncrementalAlterConfigsResponse::default(),
-        false => forward::handle(context, request).await?,
-    };
-    response.responses = in_place(here, response.responses);
-    Ok(response)
+    forward_others(context, request, here, |q| &mut q.resources, |a| &mut a.responses).await
 }
 
 pub(super) async fn alter(
     context: Context,
-    mut request: AlterConfigsRequest,
+    request: AlterConfigsRequest,
 ) -> Result<AlterConfigsResponse, String> {
-    let mut here = Places::new();
-    if context.services.control.controller().remote().is_some() {
-        let refused = context
-            .services
-            .node
-            .with_controller_context(|c| controller::legacy_refused_by_broker(c, &request));
-        for (at, error) in refused.into_iter().enumerate() {
-            let resource = &request.resources[at];
-            if let Some(error) = error {
-                here.insert(
-                    at,
-                    alter_configs_response::AlterConfigsResourceResponse {
-                        error_code: error.code,
-                        error_message: error.message,
-                        resource_type: resource.resource_type,
-                        resource_name: resource.resource_name.clone(),
-                        ..Default::default()
-                    },
-                );
-            }
-        }
-    }
+    let refused = refused_here(&context, |c| controller::legacy_refused_by_broker(c, &request));
+    let refused = refused.map(|(at, error)| {
+        let resource = &request.resources[at];
+        let answer = alter_configs_response::AlterConfigsResourceResponse {
+            error_code: error.code,
+            error_message: error.message,
+            resource_type: resource.resource_type,
+            resource_name: resource.resource_name.clone(),
+            ..Default::default()
+        };
+        (at, answer)
+    });
+    let here = refused.collect();
+    forward_others(context, request, here, |q| &mut q.resources, |a| &mut a.responses).await
+}
+
+/// What a broker that has joined other nodes' controllers refuses itself, by the places of the resources.
+fn refused_here(
+    context: &Context,
+    refused: impl FnOnce(&ControllerContext<'_>) -> Vec<Option<ApiError>>,
+) -> impl Iterator<Item = (usize, ApiError)> {
+    let is_joined = context.services.control.controller().remote().is_some();
+    let refused = is_joined.then(|| context.services.node.with_controller_context(refused));
+    let refused = refused.into_iter().flatten().enumerate();
+    refused.filter_map(|(at, error)| Some((at, error?)))
+}
+
+/// Has the controller answer for the resources that are not answered `here`. Answers keep their places.
+async fn forward_others<Q: ControllerRequest, R, A>(
+    context: Context,
+    mut request: Q,
+    here: Places<A>,
+    resources: fn(&mut Q) -> &mut Vec<R>,
+    responses: fn(&mut Q::Response) -> &mut Vec<A>,
+) -> Result<Q::Response, String> {
     if here.is_empty() {
         return forward::handle(context, request).await;
     }
-    drop_places(&mut request.resources, &here);
-    let mut response = match request.resources.is_empty() {
-        true => AlterConfigsResponse::default(),
+    drop_places(resources(&mut request), &here);
+    let mut response = match resources(&mut request).is_empty() {
+        true => Q::Response::default(),
         false => forward::handle(context, request).await?,
     };
-    response.responses = in_place(here, response.responses);
+    let others = responses(&mut response);
+    *others = in_place(here, std::mem::take(others));
     Ok(response)
 }
 

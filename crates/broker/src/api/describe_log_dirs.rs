@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use thalweg_wire::ErrorCode;
+use thalweg_wire::grouped::by_topic;
 use thalweg_wire::messages::describe_log_dirs_response::{
     DescribeLogDirsPartition, DescribeLogDirsResult, DescribeLogDirsTopic,
 };
@@ -31,8 +32,7 @@ pub(super) async fn handle(
         let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
         let is_joined = services.control.controller().remote().is_some();
         let all_cordoned = is_joined && membership::must_be_cordoned(levels);
-        let mut by_dir: BTreeMap<_, BTreeMap<String, Vec<DescribeLogDirsPartition>>> =
-            BTreeMap::new();
+        let mut by_dir: BTreeMap<_, Vec<(String, DescribeLogDirsPartition)>> = BTreeMap::new();
         for topic in table.iter() {
             for partition in topic.partitions() {
                 let named = wanted
@@ -50,18 +50,15 @@ pub(super) async fn handle(
                         true => partition.log.log_end_offset() - log.log_end_offset(),
                         false => 0,
                     };
-                    by_dir
-                        .entry(log.dir().path().to_path_buf())
-                        .or_default()
-                        .entry(topic.name.to_string())
-                        .or_default()
-                        .push(DescribeLogDirsPartition {
-                            partition_index: partition.index,
-                            partition_size: i64::try_from(log.size()).unwrap_or(i64::MAX),
-                            offset_lag: lag,
-                            is_future_key,
-                            ..Default::default()
-                        });
+                    let described = DescribeLogDirsPartition {
+                        partition_index: partition.index,
+                        partition_size: i64::try_from(log.size()).unwrap_or(i64::MAX),
+                        offset_lag: lag,
+                        is_future_key,
+                        ..Default::default()
+                    };
+                    let in_dir = by_dir.entry(log.dir().path().to_path_buf()).or_default();
+                    in_dir.push((topic.name.to_string(), described));
                 }
             }
         }
@@ -83,16 +80,12 @@ pub(super) async fn handle(
                 let bytes = |blocks: u64| {
                     i64::try_from(blocks.saturating_mul(space.f_frsize)).unwrap_or(i64::MAX)
                 };
-                let topics = by_dir
-                    .remove(dir.path())
-                    .unwrap_or_default()
-                    .into_iter()
-                    .map(|(name, partitions)| DescribeLogDirsTopic {
-                        name,
-                        partitions,
-                        ..Default::default()
-                    })
-                    .collect();
+                let in_dir = by_dir.remove(dir.path()).unwrap_or_default();
+                let topics = by_topic(in_dir, |name, partitions| DescribeLogDirsTopic {
+                    name,
+                    partitions,
+                    ..Default::default()
+                });
                 DescribeLogDirsResult {
                     log_dir,
                     topics,

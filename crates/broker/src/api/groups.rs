@@ -29,6 +29,7 @@ use crate::api::context::Context;
 use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
 use crate::replicas::Replicas;
+use crate::replicas::topics::TopicTable;
 use thalweg_metadata::controller::OFFSETS_TOPIC;
 use thalweg_metadata::features::GROUP_VERSION;
 
@@ -154,6 +155,27 @@ fn by_shard(context: &Context, groups: Vec<String>) -> Vec<Vec<String>> {
     cut.into_values().collect()
 }
 
+/// Asks the shards of groups, all at the same time, for each shard's groups with `request`. There is no answer of a
+/// shard that is not here.
+async fn ask_shards(
+    context: &Context,
+    groups: Vec<String>,
+    request: impl Fn(Vec<String>) -> GroupRequest,
+) -> Vec<GroupResponse> {
+    let submitted: Vec<_> = by_shard(context, groups)
+        .into_iter()
+        .map(|groups| {
+            let first = groups[0].clone();
+            submit(context, &first, request(groups))
+        })
+        .collect();
+    let mut answers = Vec::with_capacity(submitted.len());
+    for one in submitted {
+        answers.extend(one.wait().await);
+    }
+    answers
+}
+
 pub(super) async fn describe(
     context: Context,
     request: DescribeGroupsRequest,
@@ -163,16 +185,10 @@ pub(super) async fn describe(
     let rebalances = request.unknown_tags.iter().any(|(tag, _)| *tag == GROUP_REBALANCES_TAG);
     let mut order = request.groups;
     order.retain(|group| named.insert(group.clone()));
-    let submitted: Vec<_> = by_shard(&context, order.clone())
-        .into_iter()
-        .map(|groups| {
-            let first = groups[0].clone();
-            submit(&context, &first, GroupRequest::DescribeGroups { groups, rebalances })
-        })
-        .collect();
+    let ask = |groups| GroupRequest::DescribeGroups { groups, rebalances };
     let mut found = BTreeMap::new();
-    for one in submitted {
-        if let Some(GroupResponse::DescribeGroups(groups)) = one.wait().await {
+    for answer in ask_shards(&context, order.clone(), ask).await {
+        if let GroupResponse::DescribeGroups(groups) = answer {
             found.extend(groups.into_iter().map(|group| (group.group_id.clone(), group)));
         }
     }
@@ -214,16 +230,9 @@ pub(super) async fn consumer_describe(
         return ConsumerGroupDescribeResponse { groups, ..Default::default() };
     }
     let asked = order.iter().filter(|group| !group.is_empty()).cloned().collect();
-    let submitted: Vec<_> = by_shard(&context, asked)
-        .into_iter()
-        .map(|groups| {
-            let first = groups[0].clone();
-            submit(&context, &first, GroupRequest::ConsumerGroupDescribe(groups))
-        })
-        .collect();
     let mut found = BTreeMap::new();
-    for one in submitted {
-        if let Some(GroupResponse::ConsumerGroupDescribe(groups)) = one.wait().await {
+    for answer in ask_shards(&context, asked, GroupRequest::ConsumerGroupDescribe).await {
+        if let GroupResponse::ConsumerGroupDescribe(groups) = answer {
             found.extend(groups.into_iter().map(|group| (group.group_id.clone(), group)));
         }
     }
@@ -312,52 +321,25 @@ pub(super) async fn offset_commit(
     held: Charge,
 ) -> OffsetCommitResponse {
     let by_id = context.version >= 10;
-    let mut refused: Vec<OffsetCommitResponseTopic> = Vec::new();
-    {
-        let table = context.services.replicas.topics();
-        request.topics.retain_mut(|topic| {
-            let known =
-                if by_id { table.by_id(topic.topic_id) } else { table.by_name(&topic.name) };
-            let mut wrong = OffsetCommitResponseTopic {
-                name: topic.name.clone(),
-                topic_id: topic.topic_id,
-                ..Default::default()
-            };
-            let mut refuse = |index: i32, error_code: ErrorCode| {
-                wrong.partitions.push(OffsetCommitResponsePartition {
-                    partition_index: index,
+    let refused = take_unknown(
+        &context.services.replicas.topics(),
+        by_id,
+        &mut request.topics,
+        |topic| (&mut topic.name, &mut topic.topic_id, &mut topic.partitions),
+        |partition| partition.partition_index,
+        |topic, unknown, error_code| OffsetCommitResponseTopic {
+            name: topic.name.clone(),
+            topic_id: topic.topic_id,
+            partitions: unknown
+                .map(|partition_index| OffsetCommitResponsePartition {
+                    partition_index,
                     error_code,
                     ..Default::default()
-                });
-            };
-            match known {
-                None => {
-                    let code = if by_id {
-                        ErrorCode::UNKNOWN_TOPIC_ID
-                    } else {
-                        ErrorCode::UNKNOWN_TOPIC_OR_PARTITION
-                    };
-                    topic.partitions.drain(..).for_each(|p| refuse(p.partition_index, code));
-                }
-                Some(known) => {
-                    topic.name = known.name.to_string();
-                    topic.topic_id = known.id;
-                    topic.partitions.retain(|p| {
-                        let there = usize::try_from(p.partition_index)
-                            .is_ok_and(|index| index < known.slots().len());
-                        if !there {
-                            refuse(p.partition_index, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION);
-                        }
-                        there
-                    });
-                }
-            }
-            if !wrong.partitions.is_empty() {
-                refused.push(wrong);
-            }
-            !topic.partitions.is_empty()
-        });
-    }
+                })
+                .collect(),
+            ..Default::default()
+        },
+    );
     let mut response = if request.topics.is_empty() {
         OffsetCommitResponse::default()
     } else {
@@ -379,6 +361,49 @@ pub(super) async fn offset_commit(
         there.partitions.extend(topic.partitions);
     });
     response
+}
+
+/// Gives each topic of a commit its name and its id (KIP-1319), and takes out what is not there, with what `answer`
+/// makes of the indexes of a topic's unknown partitions and their error.
+pub(super) fn take_unknown<T, P, A>(
+    table: &TopicTable,
+    by_id: bool,
+    topics: &mut Vec<T>,
+    parts: fn(&mut T) -> (&mut String, &mut Uuid, &mut Vec<P>),
+    index_of: fn(&P) -> i32,
+    answer: impl Fn(&T, std::vec::IntoIter<i32>, ErrorCode) -> A,
+) -> Vec<A> {
+    let mut refused = Vec::new();
+    topics.retain_mut(|topic| {
+        let (name, id, partitions) = parts(topic);
+        let known = if by_id { table.by_id(*id) } else { table.by_name(name) };
+        let (count, code) = match known {
+            Some(known) => {
+                *name = known.name.to_string();
+                *id = known.id;
+                (known.slots().len(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
+            }
+            None if by_id => (0, ErrorCode::UNKNOWN_TOPIC_ID),
+            None => (0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
+        };
+        let unknown = take_unknown_partitions(partitions, count, index_of);
+        let is_left = !partitions.is_empty();
+        if !unknown.is_empty() {
+            refused.push(answer(topic, unknown.into_iter(), code));
+        }
+        is_left
+    });
+    refused
+}
+
+/// Takes out the partitions that a topic of so many does not have; gives their indexes.
+fn take_unknown_partitions<P>(
+    partitions: &mut Vec<P>,
+    count: usize,
+    index_of: fn(&P) -> i32,
+) -> Vec<i32> {
+    let is_there = |p: &P| usize::try_from(index_of(p)).is_ok_and(|index| index < count);
+    partitions.extract_if(.., |p| !is_there(p)).map(|p| index_of(&p)).collect()
 }
 
 /// Adds topics to those of an answer, each topic once.
@@ -534,20 +559,14 @@ pub(super) async fn offset_delete(
         let table = context.services.replicas.topics();
         request.topics.retain_mut(|topic| {
             let slots = table.by_name(&topic.name).map_or(0, |known| known.slots().len());
-            let mut gone = Vec::new();
-            topic.partitions.retain(|p| {
-                let there = usize::try_from(p.partition_index).is_ok_and(|index| index < slots);
-                if !there {
-                    gone.push(OffsetDeleteResponsePartition {
-                        partition_index: p.partition_index,
-                        error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
-                    });
-                }
-                there
-            });
+            let gone = take_unknown_partitions(&mut topic.partitions, slots, |p| p.partition_index);
             if !gone.is_empty() {
-                unknown
-                    .push(OffsetDeleteResponseTopic { name: topic.name.clone(), partitions: gone });
+                let gone = gone.into_iter().map(|partition_index| OffsetDeleteResponsePartition {
+                    partition_index,
+                    error_code: ErrorCode::UNKNOWN_TOPIC_OR_PARTITION,
+                });
+                let name = topic.name.clone();
+                unknown.push(OffsetDeleteResponseTopic { name, partitions: gone.collect() });
             }
             !topic.partitions.is_empty()
         });

@@ -23,7 +23,7 @@ use thalweg_wire::{DecodeError, ErrorCode, Reader, Uuid};
 mod transactional;
 
 use crate::api::context::{Context, Scratch};
-use crate::api::leader_hints::LeaderHints;
+use crate::api::leader_hints::{LeaderHints, NamedLeaders};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, Parked, Reply};
 use crate::node::workspace;
@@ -656,17 +656,14 @@ fn respond(
         })
         .collect();
     let mut details = details.iter();
-    let mut leaders: Vec<i32> = Vec::new();
+    let mut leaders = NamedLeaders::default();
     let parts: Vec<PartitionProduceResponseRef<'_>> = work
         .parts
         .iter()
         .map(|part| {
             let result = &part.result;
             let leader = result.leader.filter(|_| context.version >= FIRST_WITH_LEADERS);
-            let (leader_id, leader_epoch) = leader.unwrap_or((-1, -1));
-            if leader_id >= 0 && !leaders.contains(&leader_id) {
-                leaders.push(leader_id);
-            }
+            let (leader_id, leader_epoch) = leaders.name(leader);
             let extra = result.details.as_ref();
             PartitionProduceResponseRef {
                 index: part.index,
@@ -696,9 +693,9 @@ fn respond(
     if !leaders.is_empty() {
         context.services.node.metrics().leader_hints.add(1);
     }
-    let hints = LeaderHints::new(context, !leaders.is_empty());
+    let hints = LeaderHints::new(context, leaders);
     let endpoints: Vec<NodeEndpointRef<'_>> = hints
-        .addresses(context, &leaders)
+        .addresses(context)
         .map(|node| NodeEndpointRef {
             node_id: node.id,
             host: node.host,

@@ -19,7 +19,6 @@ use crate::api::context::Context;
 use crate::coordination::transactions::{Operation, Question};
 use crate::net::budget::Charge;
 use crate::replicas::partition::Transactional;
-use crate::replicas::topics::TopicTable;
 
 pub(super) async fn handle(
     context: Context,
@@ -27,7 +26,25 @@ pub(super) async fn handle(
     held: Charge,
 ) -> TxnOffsetCommitResponse {
     let by_id = context.version >= 6;
-    let refused = take_unknown(&context.services.replicas.topics(), &mut request, by_id);
+    let refused = groups::take_unknown(
+        &context.services.replicas.topics(),
+        by_id,
+        &mut request.topics,
+        |topic| (&mut topic.name, &mut topic.topic_id, &mut topic.partitions),
+        |partition| partition.partition_index,
+        |topic, unknown, error_code| TxnOffsetCommitResponseTopic {
+            name: topic.name.clone(),
+            topic_id: topic.topic_id,
+            partitions: unknown
+                .map(|partition_index| TxnOffsetCommitResponsePartition {
+                    partition_index,
+                    error_code,
+                    ..Default::default()
+                })
+                .collect(),
+            ..Default::default()
+        },
+    );
     let mut response = if request.topics.is_empty() {
         TxnOffsetCommitResponse::default()
     } else {
@@ -40,48 +57,6 @@ pub(super) async fn handle(
         there.partitions.extend(topic.partitions);
     });
     response
-}
-
-/// Gives each topic of the request its name and its id (KIP-1319), and takes out what is not there, with the answer
-/// for it.
-fn take_unknown(
-    table: &TopicTable,
-    request: &mut TxnOffsetCommitRequest,
-    by_id: bool,
-) -> Vec<TxnOffsetCommitResponseTopic> {
-    let mut refused = Vec::new();
-    request.topics.retain_mut(|topic| {
-        let known = if by_id { table.by_id(topic.topic_id) } else { table.by_name(&topic.name) };
-        let (partitions, code) = match known {
-            Some(known) => {
-                topic.name = known.name.to_string();
-                topic.topic_id = known.id;
-                (known.slots().len(), ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)
-            }
-            None if by_id => (0, ErrorCode::UNKNOWN_TOPIC_ID),
-            None => (0, ErrorCode::UNKNOWN_TOPIC_OR_PARTITION),
-        };
-        let is_there = |index: i32| usize::try_from(index).is_ok_and(|index| index < partitions);
-        let unknown: Vec<TxnOffsetCommitResponsePartition> = topic
-            .partitions
-            .extract_if(.., |p| !is_there(p.partition_index))
-            .map(|p| TxnOffsetCommitResponsePartition {
-                partition_index: p.partition_index,
-                error_code: code,
-                ..Default::default()
-            })
-            .collect();
-        if !unknown.is_empty() {
-            refused.push(TxnOffsetCommitResponseTopic {
-                name: topic.name.clone(),
-                topic_id: topic.topic_id,
-                partitions: unknown,
-                ..Default::default()
-            });
-        }
-        !topic.partitions.is_empty()
-    });
-    refused
 }
 
 /// Asks the transaction's coordinator, and then the group's.

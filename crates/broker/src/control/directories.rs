@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use thalweg_wire::grouped::by_topic;
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
     DirectoryData, PartitionData, TopicData,
 };
@@ -85,21 +86,15 @@ fn request_of(
     broker_epoch: i64,
     assignments: &Assignments,
 ) -> AssignReplicasToDirsRequest {
-    let mut by_dir: BTreeMap<Uuid, BTreeMap<Uuid, Vec<PartitionData>>> = BTreeMap::new();
-    for (&(topic, partition_index), &dir) in assignments {
+    let mut by_dir: BTreeMap<Uuid, Vec<(Uuid, PartitionData)>> = BTreeMap::new();
+    for (&(topic_id, partition_index), &dir) in assignments {
         let partition = PartitionData { partition_index, ..PartitionData::default() };
-        by_dir.entry(dir).or_default().entry(topic).or_default().push(partition);
+        by_dir.entry(dir).or_default().push((topic_id, partition));
     }
-    let directories = by_dir.into_iter().map(|(id, topics)| DirectoryData {
+    let topic = |topic_id, partitions| TopicData { topic_id, partitions, ..TopicData::default() };
+    let directories = by_dir.into_iter().map(|(id, partitions)| DirectoryData {
         id,
-        topics: topics
-            .into_iter()
-            .map(|(topic_id, partitions)| TopicData {
-                topic_id,
-                partitions,
-                ..TopicData::default()
-            })
-            .collect(),
+        topics: by_topic(partitions, topic),
         ..DirectoryData::default()
     });
     AssignReplicasToDirsRequest {

@@ -1,8 +1,9 @@
 //! Partitions as Kafka's tools write them: `topic:0`, `topic:0,1,2`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use thalweg::TopicPartition;
+use thalweg_wire::grouped::by_topic;
 
 /// One partition: `topic:0`.
 pub fn parse_partition(text: &str) -> Result<TopicPartition, String> {
@@ -31,12 +32,8 @@ pub fn parse_partitions(text: &str) -> Result<(String, Option<BTreeSet<i32>>), S
 
 /// Partitions by topic: `a:0,1 b:2`.
 pub fn show_partitions(partitions: &[TopicPartition]) -> String {
-    let mut topics: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for partition in partitions {
-        topics.entry(&partition.topic).or_default().push(partition.partition.to_string());
-    }
-    let each = topics.into_iter().map(|(topic, all)| format!("{topic}:{}", all.join(",")));
-    each.collect::<Vec<_>>().join(" ")
+    let indexes = partitions.iter().map(|p| (&*p.topic, p.partition.to_string()));
+    by_topic(indexes, |topic, all| format!("{topic}:{}", all.join(","))).join(" ")
 }
 
 #[cfg(test)]

@@ -275,17 +275,6 @@ impl Admin {
     }
 }
 
-/// Partitions by topic, as requests have them.
-pub(super) fn by_topic(
-    partitions: impl IntoIterator<Item = TopicPartition>,
-) -> BTreeMap<String, Vec<i32>> {
-    let mut topics: BTreeMap<String, Vec<i32>> = BTreeMap::new();
-    for partition in partitions {
-        topics.entry(partition.topic.to_string()).or_default().push(partition.partition);
-    }
-    topics
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::RefCell;

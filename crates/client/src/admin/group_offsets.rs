@@ -1,7 +1,6 @@
 //! Offsets that groups committed.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use thalweg_wire::messages::offset_delete_request::{
     OffsetDeleteRequestPartition, OffsetDeleteRequestTopic,
@@ -10,10 +9,10 @@ use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use thalweg_wire::messages::{OffsetDeleteRequest, OffsetFetchRequest};
 use thalweg_wire::{ApiKey, ErrorCode};
 
-use super::attempt::{Answers, by_topic, for_all};
+use super::attempt::{Answers, for_all};
 use super::{Admin, AdminError, AdminFuture, Results};
 use crate::coordinator::{self, CommittedOffset, Identity};
-use crate::core::partition::{Position, TopicPartition};
+use crate::core::partition::{Position, TopicPartition, by_partition, by_topic};
 
 /// Last version of OffsetFetch in which topics have names: what was committed for a topic that is
 /// gone could not be told otherwise.
@@ -62,15 +61,11 @@ impl Admin {
                     let offsets = answered.map_err(AdminError::from).and_then(|response| {
                         let api = ApiKey::OFFSET_FETCH;
                         AdminError::check(api, response.error_code, None)?;
-                        let all = response.topics.into_iter().flat_map(|topic| {
-                            let name: Arc<str> = topic.name.into();
-                            topic.partitions.into_iter().map(move |p| {
-                                let at = (p.committed_offset, p.committed_leader_epoch);
-                                let partition = (name.clone(), p.partition_index);
-                                committed(partition, p.error_code, at, p.metadata)
-                            })
-                        });
-                        Ok(all.flatten().collect())
+                        let topics = response.topics.into_iter().map(|t| (t.name, t.partitions));
+                        Ok(committed(by_partition(topics, |p| {
+                            let at = (p.committed_offset, p.committed_leader_epoch);
+                            (p.partition_index, (p.error_code, at, p.metadata))
+                        })))
                     });
                     answers.push((group, offsets));
                 }
@@ -93,15 +88,12 @@ impl Admin {
             };
             let answers = response.groups.into_iter().map(|group| {
                 let checked = AdminError::check(ApiKey::OFFSET_FETCH, group.error_code, None);
-                let all = group.topics.into_iter().flat_map(|topic| {
-                    let name: Arc<str> = topic.name.into();
-                    topic.partitions.into_iter().map(move |p| {
-                        let at = (p.committed_offset, p.committed_leader_epoch);
-                        let partition = (name.clone(), p.partition_index);
-                        committed(partition, p.error_code, at, p.metadata)
-                    })
+                let topics = group.topics.into_iter().map(|topic| (topic.name, topic.partitions));
+                let all = by_partition(topics, |p| {
+                    let at = (p.committed_offset, p.committed_leader_epoch);
+                    (p.partition_index, (p.error_code, at, p.metadata))
                 });
-                (group.group_id, checked.map(|()| all.flatten().collect()))
+                (group.group_id, checked.map(|()| committed(all)))
             });
             answers.collect()
         })
@@ -210,39 +202,36 @@ impl Admin {
         partitions: Vec<TopicPartition>,
     ) -> Result<Answers<TopicPartition, ()>, AdminError> {
         let api = ApiKey::OFFSET_DELETE;
-        let topics = by_topic(partitions).into_iter().map(|(name, indexes)| {
+        let topics = by_topic(&partitions, |name, indexes| {
             let partitions = indexes
                 .into_iter()
                 .map(|partition_index| OffsetDeleteRequestPartition { partition_index });
             OffsetDeleteRequestTopic { name, partitions: partitions.collect() }
         });
-        let request = OffsetDeleteRequest { group_id: group.to_owned(), topics: topics.collect() };
+        let request = OffsetDeleteRequest { group_id: group.to_owned(), topics };
         let coordinator = coordinator::find(&self.cluster, group).await?;
         let response = self.cluster.send_to(coordinator, &request).await?;
         AdminError::check(api, response.error_code, None)?;
-        let answers = response.topics.into_iter().flat_map(|topic| {
-            let name: Arc<str> = topic.name.into();
-            topic.partitions.into_iter().map(move |p| {
-                let partition = TopicPartition::new(name.clone(), p.partition_index);
-                (partition, AdminError::check(api, p.error_code, None))
-            })
-        });
-        Ok(answers.collect())
+        let topics = response.topics.into_iter().map(|topic| (topic.name, topic.partitions));
+        Ok(by_partition(topics, |p| {
+            (p.partition_index, AdminError::check(api, p.error_code, None))
+        }))
     }
 }
 
-/// What is said of a partition; nothing for one without an offset.
-fn committed(
-    (topic, index): (Arc<str>, i32),
-    code: ErrorCode,
-    (offset, leader_epoch): (i64, i32),
-    metadata: Option<String>,
-) -> Option<(TopicPartition, Result<CommittedOffset, AdminError>)> {
-    let partition = TopicPartition::new(topic, index);
-    if let Err(error) = AdminError::check(ApiKey::OFFSET_FETCH, code, None) {
-        return Some((partition, Err(error)));
-    }
-    let metadata = metadata.filter(|text| !text.is_empty());
-    let position = Position { offset, leader_epoch };
-    (offset >= 0).then_some((partition, Ok(CommittedOffset { position, metadata })))
+/// What an answer says of a partition: an error, the offset with its leader epoch, and metadata.
+type Said = (ErrorCode, (i64, i32), Option<String>);
+
+/// What is said of partitions; nothing for one without an offset.
+fn committed(all: Vec<(TopicPartition, Said)>) -> GroupOffsets {
+    let one = |(partition, said): (TopicPartition, Said)| {
+        let (code, (offset, leader_epoch), metadata) = said;
+        if let Err(error) = AdminError::check(ApiKey::OFFSET_FETCH, code, None) {
+            return Some((partition, Err(error)));
+        }
+        let metadata = metadata.filter(|text| !text.is_empty());
+        let position = Position { offset, leader_epoch };
+        (offset >= 0).then_some((partition, Ok(CommittedOffset { position, metadata })))
+    };
+    all.into_iter().filter_map(one).collect()
 }

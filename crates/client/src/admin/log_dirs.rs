@@ -1,7 +1,6 @@
 //! Brokers' log directories, and moving replicas between them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 use thalweg_wire::ApiKey;
 use thalweg_wire::messages::alter_replica_log_dirs_request::{
@@ -10,9 +9,9 @@ use thalweg_wire::messages::alter_replica_log_dirs_request::{
 use thalweg_wire::messages::describe_log_dirs_response::DescribeLogDirsResult;
 use thalweg_wire::messages::{AlterReplicaLogDirsRequest, DescribeLogDirsRequest};
 
-use super::attempt::{Answers, by_topic, for_all, join};
+use super::attempt::{Answers, for_all, join};
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{TopicPartition, by_partition, by_topic};
 
 /// A log directory of a broker.
 #[derive(Clone, Debug)]
@@ -147,17 +146,10 @@ impl Admin {
         let paths: BTreeSet<&str> = moves.iter().map(|one| one.path.as_str()).collect();
         let dirs = paths.into_iter().map(|path| {
             let to_there = moves.iter().filter(|one| one.path == path);
-            let topics = by_topic(to_there.map(|one| one.partition.clone()));
-            let topics = topics.into_iter().map(|(name, partitions)| AlterReplicaLogDirTopic {
-                name,
-                partitions,
-                ..Default::default()
+            let topics = by_topic(to_there.map(|one| &one.partition), |name, partitions| {
+                AlterReplicaLogDirTopic { name, partitions, ..Default::default() }
             });
-            AlterReplicaLogDir {
-                path: path.to_owned(),
-                topics: topics.collect(),
-                ..Default::default()
-            }
+            AlterReplicaLogDir { path: path.to_owned(), topics, ..Default::default() }
         });
         let request = AlterReplicaLogDirsRequest { dirs: dirs.collect(), ..Default::default() };
         let response = match self.cluster.send_to(broker, &request).await {
@@ -180,16 +172,14 @@ impl Admin {
 
 fn log_dir(dir: DescribeLogDirsResult) -> LogDir {
     let told = |bytes: i64| (bytes >= 0).then_some(bytes);
-    let replicas = dir.topics.into_iter().flat_map(|topic| {
-        let name: Arc<str> = topic.name.into();
-        topic.partitions.into_iter().map(move |p| {
-            let replica = LogDirReplica {
-                size: p.partition_size,
-                offset_lag: p.offset_lag,
-                is_future: p.is_future_key,
-            };
-            (TopicPartition::new(name.clone(), p.partition_index), replica)
-        })
+    let topics = dir.topics.into_iter().map(|topic| (topic.name, topic.partitions));
+    let replicas = by_partition(topics, |p| {
+        let replica = LogDirReplica {
+            size: p.partition_size,
+            offset_lag: p.offset_lag,
+            is_future: p.is_future_key,
+        };
+        (p.partition_index, replica)
     });
     LogDir {
         path: dir.log_dir,
@@ -197,6 +187,6 @@ fn log_dir(dir: DescribeLogDirsResult) -> LogDir {
         total_bytes: told(dir.total_bytes),
         usable_bytes: told(dir.usable_bytes),
         is_cordoned: dir.is_cordoned,
-        replicas: replicas.collect(),
+        replicas: replicas.into_iter().collect(),
     }
 }

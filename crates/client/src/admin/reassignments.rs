@@ -1,7 +1,6 @@
 //! Which brokers have partitions, and who of them leads.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_wire::messages::alter_partition_reassignments_request::{
@@ -12,11 +11,11 @@ use thalweg_wire::messages::list_partition_reassignments_request::ListPartitionR
 use thalweg_wire::messages::{
     AlterPartitionReassignmentsRequest, ElectLeadersRequest, ListPartitionReassignmentsRequest,
 };
-use thalweg_wire::{ApiKey, ErrorCode};
+use thalweg_wire::{ApiKey, ErrorCode, grouped};
 
-use super::attempt::{Answers, at_least, by_topic, for_all, millis};
+use super::attempt::{Answers, at_least, for_all, millis};
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{TopicPartition, by_partition, by_topic};
 
 /// A reassignment under way.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -75,22 +74,22 @@ impl Admin {
         left: Duration,
     ) -> Answers<TopicPartition, ()> {
         let api = ApiKey::ALTER_PARTITION_REASSIGNMENTS;
-        let mut topics: BTreeMap<String, Vec<ReassignablePartition>> = BTreeMap::new();
-        for partition in &partitions {
-            topics.entry(partition.topic.to_string()).or_default().push(ReassignablePartition {
+        let reassigned = partitions.iter().map(|partition| {
+            let reassigned = ReassignablePartition {
                 partition_index: partition.partition,
                 replicas: targets.get(partition).cloned().flatten(),
                 ..Default::default()
-            });
-        }
-        let topics = topics.into_iter().map(|(name, partitions)| ReassignableTopic {
-            name,
+            };
+            (&*partition.topic, reassigned)
+        });
+        let topics = grouped::by_topic(reassigned, |name, partitions| ReassignableTopic {
+            name: name.to_owned(),
             partitions,
             ..Default::default()
         });
         let request = AlterPartitionReassignmentsRequest {
             timeout_ms: millis(left),
-            topics: topics.collect(),
+            topics,
             ..Default::default()
         };
         let sent = async { self.controller().await?.send_within(&request, left).await };
@@ -102,15 +101,11 @@ impl Admin {
         if let Err(error) = AdminError::check(api, response.error_code, message) {
             return for_all(partitions, error);
         }
-        let answers = response.responses.into_iter().flat_map(|topic| {
-            let name: Arc<str> = topic.name.into();
-            topic.partitions.into_iter().map(move |p| {
-                let partition = TopicPartition::new(name.clone(), p.partition_index);
-                let message = p.error_message.as_deref();
-                (partition, AdminError::check(api, p.error_code, message))
-            })
-        });
-        answers.collect()
+        let topics = response.responses.into_iter().map(|topic| (topic.name, topic.partitions));
+        by_partition(topics, |p| {
+            let message = p.error_message.as_deref();
+            (p.partition_index, AdminError::check(api, p.error_code, message))
+        })
     }
 
     /// Reassignments under way, of certain partitions or of all.
@@ -127,13 +122,11 @@ impl Admin {
     ) -> Result<BTreeMap<TopicPartition, Reassignment>, AdminError> {
         let api = ApiKey::LIST_PARTITION_REASSIGNMENTS;
         let topics = partitions.map(|partitions| {
-            let topics = by_topic(partitions).into_iter();
-            let topics = topics.map(|(name, partition_indexes)| ListPartitionReassignmentsTopics {
+            by_topic(&partitions, |name, partition_indexes| ListPartitionReassignmentsTopics {
                 name,
                 partition_indexes,
                 ..Default::default()
-            });
-            topics.collect::<Vec<_>>()
+            })
         });
         let topics = &topics;
         self.settle_one(api, |left| async move {
@@ -145,18 +138,16 @@ impl Admin {
             let response = self.controller().await?.send_within(&request, left).await?;
             let message = response.error_message.as_deref();
             AdminError::check(api, response.error_code, message)?;
-            let all = response.topics.into_iter().flat_map(|topic| {
-                let name: Arc<str> = topic.name.into();
-                topic.partitions.into_iter().map(move |p| {
-                    let reassignment = Reassignment {
-                        replicas: p.replicas,
-                        adding: p.adding_replicas,
-                        removing: p.removing_replicas,
-                    };
-                    (TopicPartition::new(name.clone(), p.partition_index), reassignment)
-                })
+            let topics = response.topics.into_iter().map(|topic| (topic.name, topic.partitions));
+            let all = by_partition(topics, |p| {
+                let reassignment = Reassignment {
+                    replicas: p.replicas,
+                    adding: p.adding_replicas,
+                    removing: p.removing_replicas,
+                };
+                (p.partition_index, reassignment)
             });
-            Ok(all.collect())
+            Ok(all.into_iter().collect())
         })
         .await
     }
@@ -211,13 +202,11 @@ impl Admin {
         };
         at_least::<ElectLeadersRequest>(&connection, needed, "an unclean election")?;
         let topic_partitions = partitions.map(|partitions| {
-            let topics = by_topic(partitions).into_iter();
-            let topics = topics.map(|(topic, partitions)| TopicPartitions {
+            by_topic(&partitions, |topic, partitions| TopicPartitions {
                 topic,
                 partitions,
                 ..Default::default()
-            });
-            topics.collect()
+            })
         });
         let request = ElectLeadersRequest {
             election_type: code,
@@ -227,14 +216,11 @@ impl Admin {
         };
         let response = connection.send_within(&request, left).await?;
         AdminError::check(api, response.error_code, None)?;
-        let answers = response.replica_election_results.into_iter().flat_map(|topic| {
-            let name: Arc<str> = topic.topic.into();
-            topic.partition_result.into_iter().map(move |p| {
-                let partition = TopicPartition::new(name.clone(), p.partition_id);
-                let message = p.error_message.as_deref();
-                (partition, AdminError::check(api, p.error_code, message))
-            })
-        });
-        Ok(answers.collect())
+        let topics = response.replica_election_results.into_iter();
+        let topics = topics.map(|topic| (topic.topic, topic.partition_result));
+        Ok(by_partition(topics, |p| {
+            let message = p.error_message.as_deref();
+            (p.partition_id, AdminError::check(api, p.error_code, message))
+        }))
     }
 }

@@ -1,18 +1,17 @@
 //! What is asked of partitions' leaders: offsets, deleting records, who produces.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::messages::describe_producers_request::TopicRequest;
 use thalweg_wire::messages::{DeleteRecordsRequest, DescribeProducersRequest, ListOffsetsRequest};
-use thalweg_wire::{ApiKey, ErrorCode};
+use thalweg_wire::{ApiKey, grouped};
 
-use super::attempt::{Answers, at_least, by_topic, for_all, join, millis};
+use super::attempt::{Answers, at_least, for_all, join, millis};
 use super::{Admin, AdminError, AdminFuture, Results};
 use crate::core::fetch::IsolationLevel;
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{TopicPartition, by_partition, by_topic};
 use crate::offsets::{self, FoundOffset, LookupError};
 
 /// Which offset to look for.
@@ -197,39 +196,30 @@ impl Admin {
         before: Vec<(TopicPartition, i64)>,
         left: Duration,
     ) -> Answers<TopicPartition, i64> {
-        let mut topics: BTreeMap<String, Vec<DeleteRecordsPartition>> = BTreeMap::new();
-        for (partition, offset) in &before {
-            topics.entry(partition.topic.to_string()).or_default().push(DeleteRecordsPartition {
-                partition_index: partition.partition,
-                offset: *offset,
-                ..Default::default()
-            });
-        }
-        let topics = topics.into_iter().map(|(name, partitions)| DeleteRecordsTopic {
-            name,
+        let partitions = before.iter().map(|(partition, offset)| {
+            let partition_index = partition.partition;
+            let offset = *offset;
+            (
+                &*partition.topic,
+                DeleteRecordsPartition { partition_index, offset, ..Default::default() },
+            )
+        });
+        let topics = grouped::by_topic(partitions, |name, partitions| DeleteRecordsTopic {
+            name: name.to_owned(),
             partitions,
             ..Default::default()
         });
-        let request = DeleteRecordsRequest {
-            topics: topics.collect(),
-            timeout_ms: millis(left),
-            ..Default::default()
-        };
+        let request =
+            DeleteRecordsRequest { topics, timeout_ms: millis(left), ..Default::default() };
         let sent = async { self.cluster.broker(leader).await?.send_within(&request, left).await };
         match sent.await {
-            Ok(response) => response
-                .topics
-                .into_iter()
-                .flat_map(|topic| {
-                    let name: Arc<str> = topic.name.into();
-                    topic.partitions.into_iter().map(move |p| {
-                        let api = ApiKey::DELETE_RECORDS;
-                        let partition = TopicPartition::new(name.clone(), p.partition_index);
-                        let checked = AdminError::check(api, p.error_code, None);
-                        (partition, checked.map(|()| p.low_watermark))
-                    })
+            Ok(response) => {
+                let topics = response.topics.into_iter().map(|t| (t.name, t.partitions));
+                by_partition(topics, |p| {
+                    let checked = AdminError::check(ApiKey::DELETE_RECORDS, p.error_code, None);
+                    (p.partition_index, checked.map(|()| p.low_watermark))
                 })
-                .collect(),
+            }
             Err(error) => for_all(before.into_iter().map(|(partition, _)| partition), error),
         }
     }
@@ -269,40 +259,29 @@ impl Admin {
         leader: i32,
         partitions: Vec<TopicPartition>,
     ) -> Answers<TopicPartition, Vec<ProducerState>> {
-        let topics = by_topic(partitions.iter().cloned()).into_iter();
-        let topics = topics.map(|(name, partition_indexes)| TopicRequest {
+        let topics = by_topic(&partitions, |name, partition_indexes| TopicRequest {
             name,
             partition_indexes,
             ..Default::default()
         });
-        let request = DescribeProducersRequest { topics: topics.collect(), ..Default::default() };
+        let request = DescribeProducersRequest { topics, ..Default::default() };
         let response = match self.cluster.send_to(leader, &request).await {
             Ok(response) => response,
             Err(error) => return for_all(partitions, error),
         };
-        let mut answers = Vec::new();
-        for topic in response.topics {
-            let name: Arc<str> = topic.name.into();
-            for p in topic.partitions {
-                let api = ApiKey::DESCRIBE_PRODUCERS;
-                let message = p.error_message.as_deref();
-                let checked: Result<(), AdminError> = match p.error_code {
-                    ErrorCode::NONE => Ok(()),
-                    code => AdminError::check(api, code, message),
-                };
-                let producers = p.active_producers.into_iter().map(|producer| ProducerState {
-                    id: producer.producer_id,
-                    epoch: producer.producer_epoch,
-                    last_sequence: producer.last_sequence,
-                    last_timestamp: producer.last_timestamp,
-                    coordinator_epoch: Some(producer.coordinator_epoch).filter(|e| *e >= 0),
-                    transaction_start: Some(producer.current_txn_start_offset).filter(|o| *o >= 0),
-                });
-                let producers = producers.collect();
-                let partition = TopicPartition::new(name.clone(), p.partition_index);
-                answers.push((partition, checked.map(|()| producers)));
-            }
-        }
-        answers
+        let topics = response.topics.into_iter().map(|topic| (topic.name, topic.partitions));
+        by_partition(topics, |p| {
+            let message = p.error_message.as_deref();
+            let checked = AdminError::check(ApiKey::DESCRIBE_PRODUCERS, p.error_code, message);
+            let producers = p.active_producers.into_iter().map(|producer| ProducerState {
+                id: producer.producer_id,
+                epoch: producer.producer_epoch,
+                last_sequence: producer.last_sequence,
+                last_timestamp: producer.last_timestamp,
+                coordinator_epoch: Some(producer.coordinator_epoch).filter(|e| *e >= 0),
+                transaction_start: Some(producer.current_txn_start_offset).filter(|o| *o >= 0),
+            });
+            (p.partition_index, checked.map(|()| producers.collect()))
+        })
     }
 }

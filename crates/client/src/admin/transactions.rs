@@ -17,7 +17,7 @@ use thalweg_wire::{ApiKey, Request};
 use super::attempt::{Answers, at_least, for_all, join, millis};
 use super::coordinators::Coordinated;
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{TopicPartition, by_partition};
 use crate::setters::setters;
 
 /// Which transactional ids to list; all by default.
@@ -328,15 +328,11 @@ impl Admin {
         };
         let of_producer =
             response.markers.into_iter().filter(|it| it.producer_id == transaction.producer_id);
-        let mut answers = Vec::new();
-        for topic in of_producer.flat_map(|marker| marker.topics) {
-            let name: Arc<str> = topic.name.into();
-            answers.extend(topic.partitions.into_iter().map(|p| {
-                let checked = AdminError::check(ApiKey::WRITE_TXN_MARKERS, p.error_code, None);
-                (TopicPartition::new(Arc::clone(&name), p.partition_index), checked)
-            }));
-        }
-        answers
+        let topics = of_producer.flat_map(|marker| marker.topics);
+        by_partition(topics.map(|topic| (topic.name, topic.partitions)), |p| {
+            let checked = AdminError::check(ApiKey::WRITE_TXN_MARKERS, p.error_code, None);
+            (p.partition_index, checked)
+        })
     }
 
     /// Gives transactional ids a new producer epoch: whoever produces with one of them is refused

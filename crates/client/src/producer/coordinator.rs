@@ -13,7 +13,7 @@ use thalweg_wire::messages::{
     AddOffsetsToTxnRequest, AddPartitionsToTxnRequest, EndTxnRequest, InitProducerIdRequest,
     TxnOffsetCommitRequest,
 };
-use thalweg_wire::{ErrorCode, Request, Uuid};
+use thalweg_wire::{ErrorCode, Request, Uuid, grouped};
 
 use super::config::ms;
 use super::shared::Shared;
@@ -21,7 +21,7 @@ use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::connection::Connection;
 use crate::coordinator;
 use crate::core::Metadata;
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{TopicPartition, by_topic};
 use crate::core::produce::transaction::{
     AskNext, Protocol, TransactionAnswer, TransactionOffsets, TransactionRequest,
 };
@@ -284,19 +284,17 @@ impl Coordinators {
                 })
             }
             TransactionRequest::AddPartitions { producer, partitions } => {
-                let mut topics: BTreeMap<&str, Vec<i32>> = BTreeMap::new();
-                for partition in partitions {
-                    topics.entry(&partition.topic).or_default().push(partition.partition);
-                }
-                let topics = topics.into_iter().map(|(name, partitions)| {
-                    let name = name.to_owned();
-                    AddPartitionsToTxnTopic { name, partitions, ..Default::default() }
+                let of = partitions.iter().map(|of| &**of);
+                let topics = by_topic(of, |name, partitions| AddPartitionsToTxnTopic {
+                    name,
+                    partitions,
+                    ..Default::default()
                 });
                 let request = AddPartitionsToTxnRequest {
                     v3_and_below_transactional_id: transactional_id,
                     v3_and_below_producer_id: producer.0,
                     v3_and_below_producer_epoch: producer.1,
-                    v3_and_below_topics: topics.collect(),
+                    v3_and_below_topics: topics,
                     ..AddPartitionsToTxnRequest::default()
                 };
                 let answer = Capped(&request, ADD_PARTITIONS_OF_CLIENTS).send(connection).await?;
@@ -371,17 +369,17 @@ fn offset_commit(
     producer: (i64, i16),
     offsets: &TransactionOffsets,
 ) -> TxnOffsetCommitRequest {
-    let mut topics: BTreeMap<&str, Vec<TxnOffsetCommitRequestPartition>> = BTreeMap::new();
-    for (partition, position, metadata) in &offsets.offsets {
-        topics.entry(&partition.topic).or_default().push(TxnOffsetCommitRequestPartition {
+    let committed = offsets.offsets.iter().map(|(partition, position, metadata)| {
+        let committed = TxnOffsetCommitRequestPartition {
             partition_index: partition.partition,
             committed_offset: position.offset,
             committed_leader_epoch: position.leader_epoch,
             committed_metadata: Some(metadata.clone().unwrap_or_default()),
             ..TxnOffsetCommitRequestPartition::default()
-        });
-    }
-    let topics = topics.into_iter().map(|(name, partitions)| TxnOffsetCommitRequestTopic {
+        };
+        (&*partition.topic, committed)
+    });
+    let topics = grouped::by_topic(committed, |name, partitions| TxnOffsetCommitRequestTopic {
         name: name.to_owned(),
         partitions,
         ..TxnOffsetCommitRequestTopic::default()
@@ -394,7 +392,7 @@ fn offset_commit(
         generation_id_or_member_epoch: offsets.generation,
         member_id: offsets.member.clone(),
         group_instance_id: offsets.instance.clone(),
-        topics: topics.collect(),
+        topics,
         ..TxnOffsetCommitRequest::default()
     }
 }

@@ -32,7 +32,7 @@ impl ClassicGroup {
         id: Arc<str>,
         generation: i32,
         members: Vec<(JoinedMember<'_>, T)>,
-        encode: impl Fn(T, &[u8]) -> Result<Vec<u8>, E>,
+        encode: impl Fn(T, &[u8]) -> Result<Bytes, E>,
         account: &Arc<Account>,
         now: Now,
     ) -> Result<ClassicGroup, E> {
@@ -62,7 +62,7 @@ impl ClassicGroup {
         for (id, owns) in owned {
             if let Some(member) = group.members.get_mut(&id) {
                 let assignment = encode(owns, &member.metadata(&protocol))?;
-                member.assignment = account.keep(assignment.into(), 0);
+                member.assignment = account.keep(assignment, 0);
             }
         }
         group.protocol_name = Some(protocol);

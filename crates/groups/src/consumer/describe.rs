@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use thalweg_metadata::image::MetadataImage;
+use thalweg_wire::grouped::by_topic;
 use thalweg_wire::messages::consumer_group_describe_response::{
     Assignment, DescribedGroup, Member, TopicPartitions,
 };
@@ -33,11 +34,7 @@ pub(crate) fn describe_unknown(group_id: &str, message: String) -> DescribedGrou
 }
 
 fn assignment(partitions: impl Iterator<Item = (Uuid, i32)>, image: &MetadataImage) -> Assignment {
-    let mut topics: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
-    for (topic_id, partition) in partitions {
-        topics.entry(topic_id).or_default().push(partition);
-    }
-    let topic_partitions = topics.into_iter().filter_map(|(topic_id, partitions)| {
+    let topic_partitions = by_topic(partitions, |topic_id, partitions| {
         let topic = image.topics.by_id(topic_id)?;
         Some(TopicPartitions {
             topic_id,
@@ -46,7 +43,10 @@ fn assignment(partitions: impl Iterator<Item = (Uuid, i32)>, image: &MetadataIma
             ..Default::default()
         })
     });
-    Assignment { topic_partitions: topic_partitions.collect(), ..Default::default() }
+    Assignment {
+        topic_partitions: topic_partitions.into_iter().flatten().collect(),
+        ..Default::default()
+    }
 }
 
 impl CommittedGroup<'_> {

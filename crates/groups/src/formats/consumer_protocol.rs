@@ -6,13 +6,7 @@
 use std::collections::BTreeSet;
 
 use thalweg_wire::messages::{ConsumerProtocolAssignment, ConsumerProtocolSubscription};
-use thalweg_wire::{DecodeError, Message as _, Reader};
-
-/// Highest version of a consumer's subscription.
-const SUBSCRIPTION_VERSION_MAX: i16 = 3;
-
-/// Highest version of a consumer's assignment.
-pub(crate) const ASSIGNMENT_VERSION_MAX: i16 = 3;
+use thalweg_wire::{DecodeError, Reader, prefixed};
 
 /// `protocol_type` of consumer groups.
 pub const CONSUMER_PROTOCOL_TYPE: &str = "consumer";
@@ -36,16 +30,12 @@ pub(crate) fn protocol_version(metadata: &[u8]) -> Option<i16> {
 
 /// What a consumer's subscription bytes say; `None` if they are none.
 pub(crate) fn subscription_of(metadata: &[u8]) -> Option<ConsumerProtocolSubscription> {
-    let mut r = Reader::new(metadata);
-    let version = r.i16().ok().filter(|version| *version >= 0)?.min(SUBSCRIPTION_VERSION_MAX);
-    ConsumerProtocolSubscription::decode(&mut r, version).ok()
+    prefixed::decode_any_version(&mut Reader::new(metadata)).ok()
 }
 
 /// What a consumer's assignment bytes say; `None` if they are none.
 pub(crate) fn read_assignment(bytes: &[u8]) -> Option<ConsumerProtocolAssignment> {
-    let mut r = Reader::new(bytes);
-    let version = r.i16().ok().filter(|version| *version >= 0)?.min(ASSIGNMENT_VERSION_MAX);
-    ConsumerProtocolAssignment::decode(&mut r, version).ok()
+    prefixed::decode_any_version(&mut Reader::new(bytes)).ok()
 }
 
 #[cfg(test)]

@@ -11,10 +11,8 @@ mod partition;
 mod topic_regex;
 mod vote;
 
-pub(crate) use consumer_protocol::{
-    ASSIGNMENT_VERSION_MAX, protocol_version, read_assignment, subscription_of,
-};
 pub use consumer_protocol::{CONSUMER_PROTOCOL_TYPE, subscribed_topics};
+pub(crate) use consumer_protocol::{protocol_version, read_assignment, subscription_of};
 pub(crate) use java_string::java_string_cmp;
 pub use metadata_hash::{group_hash, topic_hash};
 pub use partition::{java_string_hash, partition_for};

@@ -52,7 +52,7 @@ fn describe_member(
         client_id: said.client_id.to_string(),
         client_host: said.client_host.to_string(),
         member_metadata: metadata,
-        member_assignment: assignment.into(),
+        member_assignment: assignment,
         ..Default::default()
     }
 }

@@ -114,13 +114,10 @@ pub(crate) fn remembered(
 mod tests {
     use super::*;
     use thalweg_wire::messages::consumer_protocol_subscription::TopicPartition;
-    use thalweg_wire::{Message as _, Writer};
+    use thalweg_wire::prefixed;
 
     fn said(version: i16, subscription: &ConsumerProtocolSubscription) -> Vec<u8> {
-        let mut w = Writer::new();
-        w.i16(version);
-        subscription.encode(&mut w, version).unwrap();
-        w.to_vec()
+        prefixed::encode_version(subscription, version).unwrap().to_vec()
     }
 
     fn user_data(topics: &[(&str, &[i32])], generation: Option<i32>) -> Vec<u8> {

@@ -1,12 +1,12 @@
 //! A member of a consumer group, as its records say.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use thalweg_coordinator::Held;
 use thalweg_wire::Uuid;
+use thalweg_wire::grouped::by_topic;
 use thalweg_wire::messages::consumer_group_current_member_assignment_value::TopicPartitions;
 use thalweg_wire::messages::consumer_group_member_metadata_value::{
     ClassicMemberMetadata, ClassicProtocol,
@@ -360,11 +360,9 @@ impl ConsumerMember {
 
     /// What it owns or has not given up, by topic.
     pub(crate) fn held_partitions(&self) -> Vec<(Uuid, Vec<i32>)> {
-        let mut topics: BTreeMap<Uuid, Vec<i32>> = BTreeMap::new();
-        for owned in self.assigned.iter().chain(self.pending_revocation.iter()) {
-            topics.entry(owned.topic_id).or_default().push(owned.partition);
-        }
-        topics.into_iter().collect()
+        let held = self.assigned.iter().chain(self.pending_revocation.iter());
+        let held = held.map(|owned| (owned.topic_id, owned.partition));
+        by_topic(held, |topic_id, partitions| (topic_id, partitions))
     }
 
     /// Whether it owns its target assignment of `epoch` and nothing else.

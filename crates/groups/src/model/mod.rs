@@ -42,7 +42,10 @@ pub use request::{
     ConnectionId, GroupRequest, GroupResponse, RequestContext, Submission, offset_commit_error,
     offset_fetch_error, txn_offset_commit_error,
 };
-pub(crate) use request::{deleted_group, join_error, left_member, no_offset, sync_error};
+pub(crate) use request::{
+    deleted_group, join_error, left_member, no_offset, offset_commit_answer, sync_error,
+    txn_offset_commit_answer,
+};
 pub(crate) use reserved::list as list_reserved;
 pub use reserved::{ReservedRecord, ReservedType};
 pub use then::{HostedJoin, StaticRejoin, StoredAssignment, Then};

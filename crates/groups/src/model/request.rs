@@ -11,12 +11,18 @@ use thalweg_wire::messages::consumer_group_describe_response;
 use thalweg_wire::messages::delete_groups_response::DeletableGroupResult;
 use thalweg_wire::messages::describe_groups_response::DescribedGroup;
 use thalweg_wire::messages::leave_group_response::MemberResponse;
+use thalweg_wire::messages::offset_commit_request::{
+    OffsetCommitRequestPartition, OffsetCommitRequestTopic,
+};
 use thalweg_wire::messages::offset_commit_response::{
     OffsetCommitResponsePartition, OffsetCommitResponseTopic,
 };
 use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
 use thalweg_wire::messages::offset_fetch_response::{
     OffsetFetchResponseGroup, OffsetFetchResponsePartitions, OffsetFetchResponseTopics,
+};
+use thalweg_wire::messages::txn_offset_commit_request::{
+    TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
 };
 use thalweg_wire::messages::txn_offset_commit_response::{
     TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
@@ -360,57 +366,57 @@ pub(crate) fn left_member(
     }
 }
 
-/// Every partition of an OffsetCommit request with one error.
-pub fn offset_commit_error(
-    request: &OffsetCommitRequest,
-    error: ErrorCode,
-) -> OffsetCommitResponse {
-    let topics = request
-        .topics
-        .iter()
-        .map(|topic| OffsetCommitResponseTopic {
-            name: topic.name.clone(),
-            topic_id: topic.topic_id,
-            partitions: topic
-                .partitions
-                .iter()
-                .map(|p| OffsetCommitResponsePartition {
-                    partition_index: p.partition_index,
-                    error_code: error,
-                    ..Default::default()
-                })
-                .collect(),
-            ..Default::default()
-        })
-        .collect();
-    OffsetCommitResponse { topics, ..Default::default() }
+/// Answers to requests for commits. OffsetCommit and TxnOffsetCommit have the same parts, each as types of its own.
+macro_rules! commit_answers {
+    (
+        $(#[$each_doc:meta])* $each:ident, $(#[$all_doc:meta])* $all:ident, $Request:ident,
+        $Asked:ty, $AskedPartition:ty => $Response:ident, $Topic:ident, $Partition:ident
+    ) => {
+        $(#[$each_doc])*
+        pub(crate) fn $each(
+            request: &$Request,
+            mut error_of: impl FnMut(&$Asked, &$AskedPartition) -> ErrorCode,
+        ) -> $Response {
+            let topics = request.topics.iter().map(|topic| $Topic {
+                name: topic.name.clone(),
+                topic_id: topic.topic_id,
+                partitions: topic
+                    .partitions
+                    .iter()
+                    .map(|partition| $Partition {
+                        partition_index: partition.partition_index,
+                        error_code: error_of(topic, partition),
+                        ..Default::default()
+                    })
+                    .collect(),
+                ..Default::default()
+            });
+            $Response { topics: topics.collect(), ..Default::default() }
+        }
+
+        $(#[$all_doc])*
+        pub fn $all(request: &$Request, error: ErrorCode) -> $Response {
+            $each(request, |_, _| error)
+        }
+    };
 }
 
-/// Every partition of a TxnOffsetCommit request with one error.
-pub fn txn_offset_commit_error(
-    request: &TxnOffsetCommitRequest,
-    error: ErrorCode,
-) -> TxnOffsetCommitResponse {
-    let topics = request
-        .topics
-        .iter()
-        .map(|topic| TxnOffsetCommitResponseTopic {
-            name: topic.name.clone(),
-            topic_id: topic.topic_id,
-            partitions: topic
-                .partitions
-                .iter()
-                .map(|p| TxnOffsetCommitResponsePartition {
-                    partition_index: p.partition_index,
-                    error_code: error,
-                    ..Default::default()
-                })
-                .collect(),
-            ..Default::default()
-        })
-        .collect();
-    TxnOffsetCommitResponse { topics, ..Default::default() }
-}
+commit_answers!(
+    /// Every partition of an OffsetCommit request with its own error.
+    offset_commit_answer,
+    /// Every partition of an OffsetCommit request with one error.
+    offset_commit_error,
+    OffsetCommitRequest, OffsetCommitRequestTopic, OffsetCommitRequestPartition =>
+    OffsetCommitResponse, OffsetCommitResponseTopic, OffsetCommitResponsePartition
+);
+commit_answers!(
+    /// Every partition of a TxnOffsetCommit request with its own error.
+    txn_offset_commit_answer,
+    /// Every partition of a TxnOffsetCommit request with one error.
+    txn_offset_commit_error,
+    TxnOffsetCommitRequest, TxnOffsetCommitRequestTopic, TxnOffsetCommitRequestPartition =>
+    TxnOffsetCommitResponse, TxnOffsetCommitResponseTopic, TxnOffsetCommitResponsePartition
+);
 
 /// A group of an OffsetFetch request with one error. Below version 2 there is no place for it but
 /// the partitions.

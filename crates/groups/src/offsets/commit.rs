@@ -3,15 +3,14 @@
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
-use thalweg_wire::messages::offset_commit_response::{
-    OffsetCommitResponsePartition, OffsetCommitResponseTopic,
-};
 use thalweg_wire::messages::{OffsetCommitRequest, OffsetCommitResponse, OffsetCommitValue};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::classic::{ClassicGroup, ClassicGroupState, Env};
 use crate::consumer::{CommitCheck, ConsumerGroup};
-use crate::model::{GroupConfig, GroupRecord, GroupTimer, offset_commit_error};
+use crate::model::{
+    GroupConfig, GroupRecord, GroupTimer, offset_commit_answer, offset_commit_error,
+};
 
 /// First version in which a group that does not exist is called that.
 const FIRST_VERSION_WITH_GROUP_ID_NOT_FOUND: i16 = 9;
@@ -95,40 +94,25 @@ pub(crate) fn commit_offsets(
         BROKER_RETENTION => -1,
         retention_ms => now_ms.wrapping_add(retention_ms),
     };
-    let mut response = OffsetCommitResponse::default();
-    for topic in &request.topics {
-        let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for partition in &topic.partitions {
-            let owned = check.owned(&topic.name, topic.topic_id, partition.partition_index);
-            let refused =
-                if metadata_is_too_large(partition.committed_metadata.as_deref(), env.config) {
-                    ErrorCode::OFFSET_METADATA_TOO_LARGE
-                } else {
-                    owned.err().unwrap_or_default()
-                };
-            if refused.is_ok() {
-                let value = value_of(topic, partition, now_ms, expire_timestamp);
-                env.out.record(GroupRecord::offset_commit(
-                    &request.group_id,
-                    &topic.name,
-                    partition.partition_index,
-                    Some(value),
-                ));
-            }
-            partitions.push(OffsetCommitResponsePartition {
-                partition_index: partition.partition_index,
-                error_code: refused,
-                ..Default::default()
-            });
+    offset_commit_answer(request, |topic, partition| {
+        let owned = check.owned(&topic.name, topic.topic_id, partition.partition_index);
+        let refused = if metadata_is_too_large(partition.committed_metadata.as_deref(), env.config)
+        {
+            ErrorCode::OFFSET_METADATA_TOO_LARGE
+        } else {
+            owned.err().unwrap_or_default()
+        };
+        if refused.is_ok() {
+            let value = value_of(topic, partition, now_ms, expire_timestamp);
+            env.out.record(GroupRecord::offset_commit(
+                &request.group_id,
+                &topic.name,
+                partition.partition_index,
+                Some(value),
+            ));
         }
-        response.topics.push(OffsetCommitResponseTopic {
-            name: topic.name.clone(),
-            topic_id: topic.topic_id,
-            partitions,
-            ..Default::default()
-        });
-    }
-    response
+        refused
+    })
 }
 
 pub(super) fn metadata_is_too_large(text: Option<&str>, config: &GroupConfig) -> bool {

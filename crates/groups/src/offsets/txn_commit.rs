@@ -4,16 +4,13 @@
 //! producer's epoch. Here it is about the member of the group on whose behalf the producer commits (KIP-447).
 
 use thalweg_wire::messages::txn_offset_commit_request::TxnOffsetCommitRequestPartition;
-use thalweg_wire::messages::txn_offset_commit_response::{
-    TxnOffsetCommitResponsePartition, TxnOffsetCommitResponseTopic,
-};
 use thalweg_wire::messages::{OffsetCommitValue, TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::commit::{CommitGroup, metadata_is_too_large};
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::consumer::{CommitCheck, ConsumerGroup};
-use crate::model::{GroupConfig, GroupRecord, txn_offset_commit_error};
+use crate::model::{GroupConfig, GroupRecord, txn_offset_commit_answer, txn_offset_commit_error};
 
 /// First version (KIP-1319) in which a group that does not exist is called that, and a stale epoch, too.
 const FIRST_VERSION_WITH_GROUP_ERRORS: i16 = 6;
@@ -105,32 +102,15 @@ pub(crate) fn commit_transactional_offsets(
             }
         }
     }
-    let mut response = TxnOffsetCommitResponse::default();
-    for topic in &request.topics {
-        let mut partitions = Vec::with_capacity(topic.partitions.len());
-        for partition in &topic.partitions {
-            let partition_index = partition.partition_index;
-            let mut error_code = ErrorCode::OFFSET_METADATA_TOO_LARGE;
-            if !is_too_large(partition) {
-                error_code = ErrorCode::NONE;
-                let value = Some(value_of(topic.topic_id, partition, now_ms));
-                let (group, topic) = (&request.group_id, &topic.name);
-                records.push(GroupRecord::offset_commit(group, topic, partition_index, value));
-            }
-            partitions.push(TxnOffsetCommitResponsePartition {
-                partition_index,
-                error_code,
-                ..Default::default()
-            });
+    txn_offset_commit_answer(request, |topic, partition| {
+        if is_too_large(partition) {
+            return ErrorCode::OFFSET_METADATA_TOO_LARGE;
         }
-        response.topics.push(TxnOffsetCommitResponseTopic {
-            name: topic.name.clone(),
-            topic_id: topic.topic_id,
-            partitions,
-            ..Default::default()
-        });
-    }
-    response
+        let value = Some(value_of(topic.topic_id, partition, now_ms));
+        let (group, topic) = (&request.group_id, &topic.name);
+        records.push(GroupRecord::offset_commit(group, topic, partition.partition_index, value));
+        ErrorCode::NONE
+    })
 }
 
 fn value_of(

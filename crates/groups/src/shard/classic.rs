@@ -14,6 +14,22 @@ use crate::classic::{ClassicGroup, ClassicGroupState, Env, Join};
 use crate::logged::GroupEntry;
 use crate::model::{GroupRecord, GroupResponse, RequestContext, Then, join_error, sync_error};
 
+/// What a step of a classic group has beside it. No function: the group stays borrowed from the same shard.
+macro_rules! env {
+    ($shard:ident, $now:ident, $out:ident) => {
+        $crate::classic::Env {
+            config: &$shard.config,
+            account: &$shard.account,
+            now: $now,
+            out: $out,
+            completed_rebalances: &mut $shard.counters.completed_rebalances,
+            rebalances: &mut $shard.rebalances,
+        }
+    };
+}
+
+pub(super) use env;
+
 impl GroupShard {
     /// Runs `run` on a live group; `None` if there is none.
     pub(super) fn with_group<R>(
@@ -24,14 +40,7 @@ impl GroupShard {
         run: impl FnOnce(&mut ClassicGroup, &mut Env<'_>) -> R,
     ) -> Option<R> {
         let group = self.live.get_mut(group_id)?;
-        let mut env = Env {
-            config: &self.config,
-            account: &self.account,
-            now,
-            out,
-            completed_rebalances: &mut self.counters.completed_rebalances,
-            rebalances: &mut self.rebalances,
-        };
+        let mut env = env!(self, now, out);
         group.begin_step();
         let result = run(group, &mut env);
         if !group.is(ClassicGroupState::Stable) {

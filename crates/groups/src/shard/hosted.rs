@@ -17,7 +17,8 @@ use crate::consumer::{
 };
 use crate::hosted::{self, Entry};
 use crate::model::{
-    GroupConfig, GroupResponse, GroupTimer, Refused, RequestContext, StoredAssignment, Then,
+    GroupConfig, GroupRecord, GroupResponse, GroupTimer, Refused, RequestContext, StoredAssignment,
+    Then,
 };
 use crate::step::{Step, upgraded};
 
@@ -115,15 +116,30 @@ impl GroupShard {
                 return None;
             }
         };
+        self.take_over(&id, (&group, records), &unsynced, now, out, run)
+    }
+
+    /// Makes a classic group the consumer group `group`, which has these records, and runs `run` on it. Its members
+    /// that are `unsynced` have not asked for their assignment.
+    fn take_over<R>(
+        &mut self,
+        id: &Arc<str>,
+        (group, records): (&ConsumerGroup, Vec<GroupRecord>),
+        unsynced: &[Arc<str>],
+        now: Now,
+        out: &mut Out,
+        run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
+    ) -> Option<R> {
+        let classic = self.live.get(id)?;
         expect(&mut self.consumers, classic, &self.config, out);
         note_conversion(&mut self.rebalances, classic);
-        let left_out = leaves_out(&group, &self.image);
+        let left_out = leaves_out(group, &self.image);
         let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
-        let live = self.consumers.of(&id);
+        let live = self.consumers.of(id);
         (live.left_out, live.knows_left_out) = (left_out, true);
-        let result = self.with_new_consumer_group(&id, &group, records, now, out, run).ok()?;
-        start_classic_sessions(&id, &group, out);
-        await_syncs(&id, &group, &unsynced, out);
+        let result = self.with_new_consumer_group(id, group, records, now, out, run).ok()?;
+        start_classic_sessions(id, group, out);
+        await_syncs(id, group, unsynced, out);
         Some(result)
     }
 
@@ -173,17 +189,8 @@ impl GroupShard {
         out.records.clear();
         let unsynced: Vec<Arc<str>> = classic.unsynced_members().cloned().collect();
         self.with_group(&id, now, out, |group, env| group.assigned(env));
-        let classic = self.live.get(&id)?;
-        expect(&mut self.consumers, classic, &self.config, out);
-        note_conversion(&mut self.rebalances, classic);
-        let left_out = leaves_out(&group, &self.image);
-        let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
-        let live = self.consumers.of(&id);
-        (live.left_out, live.knows_left_out) = (left_out, true);
-        self.with_new_consumer_group(&id, &group, records, now, out, |_| Ok(((), None))).ok()?;
+        self.take_over(&id, (&group, records), &unsynced, now, out, |_| Ok(((), None)))?;
         out.split();
-        start_classic_sessions(&id, &group, out);
-        await_syncs(&id, &group, &unsynced, out);
         Some(id)
     }
 

@@ -10,8 +10,9 @@ use thalweg_wire::messages::{
     OffsetCommitRequest, OffsetDeleteRequest, OffsetDeleteResponse, TxnOffsetCommitRequest,
 };
 
+use super::classic::env;
 use super::{GroupShard, Out};
-use crate::classic::{ClassicGroup, ClassicGroupState, Env};
+use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::logged::{GroupKind, Logged};
 use crate::model::{GroupRecord, GroupResponse, GroupTimer, RequestContext};
 use crate::offsets::{
@@ -46,14 +47,7 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> GroupResponse {
-        let mut env = Env {
-            config: &self.config,
-            account: &self.account,
-            now,
-            out,
-            completed_rebalances: &mut self.counters.completed_rebalances,
-            rebalances: &mut self.rebalances,
-        };
+        let mut env = env!(self, now, out);
         let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
         let response = commit_offsets(group, request, context.api_version, &mut env);
         self.counters.offset_commits += out.records.len() as u64;

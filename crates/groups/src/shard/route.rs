@@ -7,7 +7,7 @@ use thalweg_coordinator::{AppendKind, Now, Reply, Token};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::{
     ConsumerGroupHeartbeatRequest, HeartbeatRequest, JoinGroupRequest, LeaveGroupRequest,
-    OffsetCommitRequest, OffsetDeleteRequest, SyncGroupRequest, TxnOffsetCommitRequest,
+    OffsetDeleteRequest, SyncGroupRequest,
 };
 
 use super::{GroupShard, Out};
@@ -49,9 +49,15 @@ impl GroupShard {
             GroupRequest::ListGroups(request) => return Reply::Now(self.list(request)),
             GroupRequest::LeaveGroup(request) => self.route_leave(submission, request, now, out),
             GroupRequest::DeleteGroups(ids) => self.delete_groups(ids, now, out),
-            GroupRequest::OffsetCommit(request) => self.route_commit(submission, request, now, out),
+            GroupRequest::OffsetCommit(request) => {
+                self.route_commit(submission, &request.group_id, |shard, kind| {
+                    shard.commit_offsets(kind, context, request, now, out)
+                })
+            }
             GroupRequest::TxnOffsetCommit(request) => {
-                self.route_transactional_commit(submission, request, now, out)
+                self.route_commit(submission, &request.group_id, |shard, kind| {
+                    shard.commit_transactional_offsets(kind, context, request, now, out)
+                })
             }
             GroupRequest::OffsetDelete(request) => {
                 self.route_offset_delete(submission, request, out)
@@ -159,41 +165,20 @@ impl GroupShard {
         }
     }
 
+    /// Commits offsets with `commit`, in a transaction or without one.
     fn route_commit(
         &mut self,
         submission: &Submission,
-        request: &OffsetCommitRequest,
-        now: Now,
-        out: &mut Out,
+        group_id: &str,
+        commit: impl FnOnce(&mut GroupShard, GroupKind) -> GroupResponse,
     ) -> GroupResponse {
-        match self.kind(&request.group_id) {
+        match self.kind(group_id) {
             GroupKind::Reserved(_) => submission.refused(ErrorCode::GROUP_ID_NOT_FOUND),
             kind @ (GroupKind::Absent
             | GroupKind::Classic
             | GroupKind::EmptyConsumer
             | GroupKind::Consumer
-            | GroupKind::Hosted) => {
-                self.commit_offsets(kind, &submission.context, request, now, out)
-            }
-        }
-    }
-
-    fn route_transactional_commit(
-        &mut self,
-        submission: &Submission,
-        request: &TxnOffsetCommitRequest,
-        now: Now,
-        out: &mut Out,
-    ) -> GroupResponse {
-        match self.kind(&request.group_id) {
-            GroupKind::Reserved(_) => submission.refused(ErrorCode::GROUP_ID_NOT_FOUND),
-            kind @ (GroupKind::Absent
-            | GroupKind::Classic
-            | GroupKind::EmptyConsumer
-            | GroupKind::Consumer
-            | GroupKind::Hosted) => {
-                self.commit_transactional_offsets(kind, &submission.context, request, now, out)
-            }
+            | GroupKind::Hosted) => commit(self, kind),
         }
     }
 

@@ -242,7 +242,7 @@ impl Step<'_, '_> {
         Ok(SyncGroupResponse {
             protocol_type: request.protocol_type.clone(),
             protocol_name: request.protocol_name.clone(),
-            assignment: assignment.into(),
+            assignment,
             ..Default::default()
         })
     }

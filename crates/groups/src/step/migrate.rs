@@ -7,16 +7,17 @@
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
+use bytes::Bytes;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::messages::ConsumerProtocolAssignment;
 use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition;
-use thalweg_wire::{ErrorCode, Message as _, Uuid, Writer};
+use thalweg_wire::{ErrorCode, Message as _, Uuid, prefixed};
 
 use super::context::{Cx, Step};
 use crate::assignor::MemberAssignment;
 use crate::classic::{ClassicGroup, JoinedMember};
 use crate::consumer::{ConsumerGroup, Epochs};
-use crate::formats::{ASSIGNMENT_VERSION_MAX, protocol_version, read_assignment, subscription_of};
+use crate::formats::{protocol_version, read_assignment, subscription_of};
 use crate::model::{
     ClassicMetadata, ConsumerGroupRecord, ConsumerMember, GroupConfig, GroupRecord, MemberMetadata,
     MemberState, OwnedPartition, OwnedPartitions, Refused, topic_set,
@@ -35,11 +36,12 @@ pub(crate) fn assignment_bytes(
     topics: impl Iterator<Item = (Uuid, Vec<i32>)>,
     version: i16,
     image: &MetadataImage,
-) -> Result<Vec<u8>, Refused> {
+) -> Result<Bytes, Refused> {
     let broken =
         || Refused::new(ErrorCode::UNKNOWN_SERVER_ERROR, "The assignment cannot be written.");
-    let version =
-        if version < 0 { return Err(broken()) } else { version.min(ASSIGNMENT_VERSION_MAX) };
+    if version < 0 {
+        return Err(broken());
+    }
     let assigned_partitions = topics
         .filter_map(|(id, partitions)| {
             let topic = image.topics.by_id(id)?;
@@ -47,10 +49,8 @@ pub(crate) fn assignment_bytes(
         })
         .collect();
     let assignment = ConsumerProtocolAssignment { assigned_partitions, user_data: None };
-    let mut w = Writer::new();
-    w.i16(version);
-    assignment.encode(&mut w, version).map_err(|_| broken())?;
-    Ok(w.to_vec())
+    let version = version.min(ConsumerProtocolAssignment::MAX_VERSION);
+    prefixed::encode_version(&assignment, version).map_err(|_| broken())
 }
 
 /// The bytes of what a member owns, in the version in which it `said` what it subscribes to.
@@ -58,7 +58,7 @@ pub(crate) fn assigned_bytes(
     member: &ConsumerMember,
     said: &[u8],
     image: &MetadataImage,
-) -> Result<Vec<u8>, Refused> {
+) -> Result<Bytes, Refused> {
     let assigned = member
         .assigned
         .by_topic()

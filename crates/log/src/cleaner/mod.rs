@@ -20,7 +20,6 @@
 //!
 //! Not here: messages of magic 0 and 1, which make a log uncleanable; Kafka rewrites them.
 
-mod checkpoint;
 mod figures;
 mod filter;
 mod groups;
@@ -35,7 +34,6 @@ mod throttle;
 mod ticket;
 mod transactions;
 
-pub(crate) use checkpoint::write_cleaned_offsets;
 pub use figures::{CleanerMetrics, DirCleanerMetrics};
 pub(crate) use threads::Cleaner;
 pub use threads::{CleanedLog, CleanerConfig, Clock};

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::checkpoint::write_cleaned_offsets;
 use super::figures::{CleanerMetrics, Figures};
 use super::pass::{self, Done, Pace, PassError, Worker};
 use super::plan::Plan;
@@ -22,6 +21,7 @@ use super::ticket::Ticket;
 use crate::partition::dir::LogDir;
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
+use crate::partition::offset_checkpoint::CLEANED_OFFSETS;
 
 /// The logs of a directory, as they are now.
 pub(crate) type LogsOf = dyn Fn(&Arc<LogDir>) -> Vec<Arc<Log>> + Send + Sync;
@@ -467,7 +467,7 @@ impl Shared {
         dir.check()?;
         // Before the offsets are looked at, so that an older state never replaces a newer one.
         let mut written = dir.checkpoints.lock();
-        write_cleaned_offsets(&mut written, dir, &(self.logs_of)(dir))
+        CLEANED_OFFSETS.write(&mut written, dir, &(self.logs_of)(dir))
     }
 }
 

@@ -27,12 +27,7 @@ pub(crate) fn control_kind(batch: &BatchView<'_>) -> Result<Option<ControlKind>,
     if batch.record_count() <= 0 {
         return Ok(None);
     }
-    let mut rest = Cursor(batch.payload());
-    let length = rest.varint().and_then(|n| usize::try_from(n).ok()).ok_or(CUT)?;
-    let mut record = Cursor(rest.take(length).ok_or(CUT)?);
-    record.take(1).ok_or(CUT)?;
-    record.varlong().ok_or(CUT)?;
-    record.varint().ok_or(CUT)?;
+    let (_, mut record) = first_record(batch).ok_or(CUT)?;
     let key = record.sized().ok_or(CUT)?.ok_or("control record has no key")?;
     let [version_high, version_low, kind_high, kind_low, ..] = *key else { return Err(CUT) };
     if i16::from_be_bytes([version_high, version_low]) < 0 {
@@ -54,12 +49,7 @@ pub(crate) fn parse_end_txn(
     if batch.record_count() <= 0 {
         return Ok(None);
     }
-    let mut rest = Cursor(batch.payload());
-    let length = rest.varint().and_then(|n| usize::try_from(n).ok()).ok_or(CUT)?;
-    let mut record = Cursor(rest.take(length).ok_or(CUT)?);
-    record.take(1).ok_or(CUT)?;
-    let timestamp_delta = record.varlong().ok_or(CUT)?;
-    record.varint().ok_or(CUT)?;
+    let (timestamp_delta, mut record) = first_record(batch).ok_or(CUT)?;
     let key = record.sized().ok_or(CUT)?.ok_or("transaction marker has no key")?;
     let value = record.sized().ok_or(CUT)?.ok_or("transaction marker has no value")?;
     let [_, _, kind_high, kind_low, ..] = *key else { return Err(CUT) };
@@ -74,6 +64,17 @@ pub(crate) fn parse_end_txn(
     }
     let marker = EndTxnMarker { commit, coordinator_epoch: i32::from_be_bytes([a, b, c, d]) };
     Ok(Some((marker, batch.base_timestamp().wrapping_add(timestamp_delta))))
+}
+
+/// The timestamp delta of a batch's first record, and what comes behind its offset delta: key and value.
+fn first_record<'a>(batch: &BatchView<'a>) -> Option<(i64, Cursor<'a>)> {
+    let mut rest = Cursor(batch.payload());
+    let length = usize::try_from(rest.varint()?).ok()?;
+    let mut record = Cursor(rest.take(length)?);
+    record.take(1)?;
+    let timestamp_delta = record.varlong()?;
+    record.varint()?;
+    Some((timestamp_delta, record))
 }
 
 struct Cursor<'a>(&'a [u8]);

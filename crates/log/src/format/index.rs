@@ -12,6 +12,7 @@ use std::io;
 
 use crate::format::index_files::{
     IndexPaths, MaxTimestamp, OFFSET_ENTRY, PAGE_ENTRIES, TIME_ENTRY, decode_offset, decode_time,
+    encode_offset, encode_time,
 };
 use crate::format::lookup::{Floor, OnFile};
 use crate::format::walk::{BatchHead, WalkError, read_exact};
@@ -162,33 +163,11 @@ impl SegmentIndex {
 
     /// Writes what is only in memory, and makes the files exactly as long as their entries.
     pub(crate) fn write_out(&mut self, paths: &IndexPaths<'_>) -> io::Result<()> {
-        let mut page = [0u8; PAGE_ENTRIES * TIME_ENTRY];
         // Both, before either is written.
         let offsets = paths.open_offsets(Mode::Create, Wait::Allowed)?;
         let times = paths.open_times(Mode::Create, Wait::Allowed)?;
-        for chunk in self.offset_tail.chunks(PAGE_ENTRIES) {
-            for (slot, (relative, position)) in page.chunks_exact_mut(OFFSET_ENTRY).zip(chunk) {
-                slot[..4].copy_from_slice(&relative.to_be_bytes());
-                slot[4..].copy_from_slice(&position.to_be_bytes());
-            }
-            let at = u64::from(self.offsets_on_file) * OFFSET_ENTRY as u64;
-            offsets.write_all_at(&page[..chunk.len() * OFFSET_ENTRY], at)?;
-            self.offsets_on_file += chunk.len() as u32;
-        }
-        self.offset_tail.clear();
-        trim(&offsets, u64::from(self.offsets_on_file) * OFFSET_ENTRY as u64)?;
-
-        for chunk in self.time_tail.chunks(PAGE_ENTRIES) {
-            for (slot, (timestamp, relative)) in page.chunks_exact_mut(TIME_ENTRY).zip(chunk) {
-                slot[..8].copy_from_slice(&timestamp.to_be_bytes());
-                slot[8..].copy_from_slice(&relative.to_be_bytes());
-            }
-            let at = u64::from(self.times_on_file) * TIME_ENTRY as u64;
-            times.write_all_at(&page[..chunk.len() * TIME_ENTRY], at)?;
-            self.times_on_file += chunk.len() as u32;
-        }
-        trim(&times, u64::from(self.times_on_file) * TIME_ENTRY as u64)?;
-        self.time_tail.clear();
+        write_tail(&offsets, &mut self.offset_tail, &mut self.offsets_on_file, encode_offset)?;
+        write_tail(&times, &mut self.time_tail, &mut self.times_on_file, encode_time)?;
         self.unsynced = true;
         Ok(())
     }
@@ -378,6 +357,26 @@ impl SegmentIndex {
         self.bytes_since_entry = 0;
         self.unsynced = true;
     }
+}
+
+/// Writes entries behind the `on_file` ones that a file has, and makes it end there.
+fn write_tail<T: Copy, const ENTRY: usize>(
+    file: &OpenFile,
+    tail: &mut Vec<T>,
+    on_file: &mut u32,
+    encode: impl Fn(T) -> [u8; ENTRY],
+) -> io::Result<()> {
+    let mut page = [[0u8; ENTRY]; PAGE_ENTRIES];
+    for chunk in tail.chunks(PAGE_ENTRIES) {
+        for (slot, entry) in page.iter_mut().zip(chunk) {
+            *slot = encode(*entry);
+        }
+        let at = u64::from(*on_file) * ENTRY as u64;
+        file.write_all_at(page[..chunk.len()].as_flattened(), at)?;
+        *on_file += chunk.len() as u32;
+    }
+    tail.clear();
+    trim(file, u64::from(*on_file) * ENTRY as u64)
 }
 
 /// Cuts off what is behind the entries. Not before they are written: a file that is emptied and

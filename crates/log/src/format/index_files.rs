@@ -51,7 +51,21 @@ pub(crate) fn decode_offset(entry: &[u8; OFFSET_ENTRY]) -> (u32, u32) {
     (u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes([e, f, g, h]))
 }
 
+pub(crate) fn encode_offset((relative, position): (u32, u32)) -> [u8; OFFSET_ENTRY] {
+    let mut entry = [0; OFFSET_ENTRY];
+    entry[..4].copy_from_slice(&relative.to_be_bytes());
+    entry[4..].copy_from_slice(&position.to_be_bytes());
+    entry
+}
+
 pub(crate) fn decode_time(entry: &[u8; TIME_ENTRY]) -> (i64, u32) {
     let [a, b, c, d, e, f, g, h, i, j, k, l] = *entry;
     (i64::from_be_bytes([a, b, c, d, e, f, g, h]), u32::from_be_bytes([i, j, k, l]))
+}
+
+pub(crate) fn encode_time((timestamp, relative): (i64, u32)) -> [u8; TIME_ENTRY] {
+    let mut entry = [0; TIME_ENTRY];
+    entry[..8].copy_from_slice(&timestamp.to_be_bytes());
+    entry[8..].copy_from_slice(&relative.to_be_bytes());
+    entry
 }

@@ -117,6 +117,22 @@ impl std::fmt::Debug for Disk {
     }
 }
 
+/// Fills `buf` with what `read` gives from `at` on; an early end is `UnexpectedEof`.
+fn fill(
+    buf: &mut [u8],
+    at: u64,
+    read: impl Fn(&mut [u8], u64) -> io::Result<usize>,
+) -> io::Result<()> {
+    let mut done = 0;
+    while done < buf.len() {
+        match read(&mut buf[done..], at + done as u64)? {
+            0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+            n => done += n,
+        }
+    }
+    Ok(())
+}
+
 fn retry<T>(mut call: impl FnMut() -> rustix::io::Result<T>) -> io::Result<T> {
     loop {
         match call() {
@@ -479,14 +495,7 @@ impl OpenFile {
 
     /// Fills `buf` from `at`; an early end of the file is `UnexpectedEof`.
     pub fn read_exact_at(&self, buf: &mut [u8], at: u64) -> io::Result<()> {
-        let mut done = 0;
-        while done < buf.len() {
-            match self.read_at(&mut buf[done..], at + done as u64)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                n => done += n,
-            }
-        }
-        Ok(())
+        fill(buf, at, |buf, at| self.read_at(buf, at))
     }
 
     /// Reads what the page cache holds of `buf.len()` bytes at `at`, without waiting for the
@@ -511,14 +520,7 @@ impl OpenFile {
 
     /// Fills `buf` from what the page cache holds at `at`; `WouldBlock` if some of it is missing.
     pub(crate) fn read_exact_nowait(&self, buf: &mut [u8], at: u64) -> io::Result<()> {
-        let mut done = 0;
-        while done < buf.len() {
-            match self.read_nowait(&mut buf[done..], at + done as u64)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                n => done += n,
-            }
-        }
-        Ok(())
+        fill(buf, at, |buf, at| self.read_nowait(buf, at))
     }
 
     /// Whether there are only zeros between two places. What was never written is not read.

@@ -606,6 +606,13 @@ impl Log {
         AppendError::Closed { topic: self.topic.clone(), partition: self.partition }
     }
 
+    /// An error if the log's directory is offline, or the log is closed.
+    #[inline]
+    pub(crate) fn check_readable(&self) -> Result<(), ReadError> {
+        self.home().dir.check()?;
+        if self.is_closed() { Err(self.read_closed()) } else { Ok(()) }
+    }
+
     pub(crate) fn read_closed(&self) -> ReadError {
         ReadError::Closed { topic: self.topic.clone(), partition: self.partition }
     }

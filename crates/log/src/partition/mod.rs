@@ -22,6 +22,7 @@ pub(crate) mod home;
 pub(crate) mod leader_epochs;
 pub(crate) mod leadership;
 pub(crate) mod log;
+pub(crate) mod offset_checkpoint;
 pub(crate) mod pending;
 pub(crate) mod producers;
 pub(crate) mod published;

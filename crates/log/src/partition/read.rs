@@ -126,10 +126,7 @@ impl Log {
         // finds the log without it.
         let mut attempts = 0;
         loop {
-            self.home().dir.check()?;
-            if self.is_closed() {
-                return Err(self.read_closed());
-            }
+            self.check_readable()?;
             let generation = self.hints.generation();
             let mut looked_at = None;
             match self.try_read(request, generation, &mut looked_at) {

@@ -148,10 +148,7 @@ impl Log {
     pub fn delete_records(&self, offset: i64) -> Result<i64, ReadError> {
         // First, so that no truncation takes what the offset is compared with.
         let _change = self.lock_change();
-        self.home().dir.check()?;
-        if self.is_closed() {
-            return Err(self.read_closed());
-        }
+        self.check_readable()?;
         let high_watermark = self.high_watermark();
         let offset = if offset == -1 { high_watermark } else { offset };
         if offset < 0 || offset > high_watermark {

@@ -44,10 +44,7 @@ impl Log {
         timestamp: i64,
         records: &dyn RecordScan,
     ) -> Result<Option<TimestampOffset>, ReadError> {
-        self.home().dir.check()?;
-        if self.is_closed() {
-            return Err(self.read_closed());
-        }
+        self.check_readable()?;
         let start = self.log_start_offset();
         let (segments, end) = self.segments_and_end();
         // Retention removes those before, and nothing in them counts.
@@ -91,10 +88,7 @@ impl Log {
         &self,
         records: &dyn RecordScan,
     ) -> Result<Option<TimestampOffset>, ReadError> {
-        self.home().dir.check()?;
-        if self.is_closed() {
-            return Err(self.read_closed());
-        }
+        self.check_readable()?;
         let start = self.log_start_offset();
         let (segments, end) = self.segments_and_end();
         let mut latest: Option<(&Segment, u32, MaxTimestamp)> = None;

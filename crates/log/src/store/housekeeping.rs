@@ -7,7 +7,6 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use crate::cleaner::write_cleaned_offsets;
 use crate::format::checkpoint;
 use crate::fs::disk::Mode;
 use crate::fs::names;
@@ -15,6 +14,9 @@ use crate::partition::cut::Truncated;
 use crate::partition::dir::{LogDir, Written, retry_exhausted};
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
+use crate::partition::offset_checkpoint::{
+    HIGH_WATERMARKS, LOG_STARTS, OffsetCheckpoint, RECOVERY_POINTS,
+};
 use crate::store::config::OpenReport;
 use crate::store::manager::LogManager;
 
@@ -58,22 +60,22 @@ impl DirLogs<'_> {
 
     /// Writes the checkpoint of recovery points (`log.flush.offset.checkpoint.interval.ms`).
     pub fn checkpoint_recovery_points(&self) {
-        self.checkpoint(&[write_recovery_points]);
+        self.checkpoint(&[RECOVERY_POINTS]);
     }
 
     /// Writes the checkpoint of log starts
     /// (`log.flush.start.offset.checkpoint.interval.ms`).
     pub fn checkpoint_log_starts(&self) {
-        self.checkpoint(&[write_log_starts]);
+        self.checkpoint(&[LOG_STARTS]);
     }
 
     /// Writes the checkpoint of high watermarks
     /// (`replica.high.watermark.checkpoint.interval.ms`).
     pub fn checkpoint_high_watermarks(&self) {
-        self.checkpoint(&[write_high_watermarks]);
+        self.checkpoint(&[HIGH_WATERMARKS]);
     }
 
-    fn checkpoint(&self, which: &[WriteCheckpoint]) {
+    fn checkpoint(&self, which: &[OffsetCheckpoint]) {
         // The metadata log's owner looks after it, and there is nothing else in that directory.
         if !self.manager.dirs.contains(self.dir) {
             return;
@@ -153,7 +155,7 @@ impl LogManager {
     }
 
     pub(crate) fn checkpoint_dir(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
-        self.write_checkpoints(dir, &ALL_CHECKPOINTS)
+        self.write_checkpoints(dir, &OffsetCheckpoint::ALL)
     }
 
     /// The same for who holds the directory's checkpoints.
@@ -163,25 +165,25 @@ impl LogManager {
         dir: &Arc<LogDir>,
     ) -> Result<(), StorageError> {
         let logs = self.logs_in(dir);
-        ALL_CHECKPOINTS.iter().try_for_each(|write| write(written, dir, &logs))
+        OffsetCheckpoint::ALL.iter().try_for_each(|one| one.write(written, dir, &logs))
     }
 
     /// Flushes where the logs of a directory start: after the death of the process, or of the
     /// machine, nothing before them comes back. A failure takes the directory offline.
     pub fn flush_log_starts(&self, dir: &Arc<LogDir>) -> Result<(), StorageError> {
-        self.write_checkpoints(dir, &[write_log_starts])
+        self.write_checkpoints(dir, &[LOG_STARTS])
     }
 
     fn write_checkpoints(
         &self,
         dir: &Arc<LogDir>,
-        which: &[WriteCheckpoint],
+        which: &[OffsetCheckpoint],
     ) -> Result<(), StorageError> {
         dir.check()?;
         // Before the offsets are looked at, so that an older state never replaces a newer one.
         let mut written = dir.checkpoints.lock();
         let logs = self.logs_in(dir);
-        which.iter().try_for_each(|write| write(&mut written, dir, &logs))
+        which.iter().try_for_each(|one| one.write(&mut written, dir, &logs))
     }
 
     /// The logs of one directory, with future replicas.
@@ -340,57 +342,4 @@ pub(crate) fn read_offsets(
             Ok(HashMap::new())
         }
     }
-}
-
-/// Writes one checkpoint of a directory.
-type WriteCheckpoint = fn(&mut Written, &LogDir, &[Arc<Log>]) -> Result<(), StorageError>;
-
-const ALL_CHECKPOINTS: [WriteCheckpoint; 4] =
-    [write_recovery_points, write_log_starts, write_high_watermarks, write_cleaned_offsets];
-
-fn write_recovery_points(
-    written: &mut Written,
-    dir: &LogDir,
-    logs: &[Arc<Log>],
-) -> Result<(), StorageError> {
-    write_offsets(written, dir, names::RECOVERY_POINTS, logs, |log| Some(log.recovery_point()))
-}
-
-/// Only of logs that start within a segment: the others start where their files do, once these are
-/// there for good.
-fn write_log_starts(
-    written: &mut Written,
-    dir: &LogDir,
-    logs: &[Arc<Log>],
-) -> Result<(), StorageError> {
-    write_offsets(written, dir, names::LOG_STARTS, logs, |log| {
-        let start = log.log_start_offset();
-        let segments = log.segments();
-        let starts_with_file = segments
-            .first()
-            .is_some_and(|first| first.base_offset >= start && first.begins_for_good());
-        (start > 0 && !starts_with_file).then_some(start)
-    })
-}
-
-fn write_high_watermarks(
-    written: &mut Written,
-    dir: &LogDir,
-    logs: &[Arc<Log>],
-) -> Result<(), StorageError> {
-    write_offsets(written, dir, names::HIGH_WATERMARKS, logs, |log| Some(log.high_watermark()))
-}
-
-fn write_offsets(
-    written: &mut Written,
-    dir: &LogDir,
-    name: &'static str,
-    logs: &[Arc<Log>],
-    offset: impl Fn(&Log) -> Option<i64>,
-) -> Result<(), StorageError> {
-    let entries: Vec<(&str, i32, i64)> = logs
-        .iter()
-        .filter_map(|log| offset(log).map(|offset| (&*log.topic, log.partition, offset)))
-        .collect();
-    dir.write_checkpoint(written, name, &entries)
 }

@@ -106,20 +106,37 @@ pub struct TopicConfig {
 
 /// The values that the broker's configuration gives topics, by the topic configs' names.
 pub fn broker_values(broker: &BrokerConfig) -> BTreeMap<&'static str, Value> {
-    let mut values = BTreeMap::new();
-    for (topic, synonyms) in super::synonyms::TOPIC_SYNONYMS {
-        let value = match *topic {
-            "segment.ms" => Some(Value::Long(broker.log_roll_ms())),
-            "segment.jitter.ms" => Some(Value::Long(broker.log_roll_jitter_ms())),
-            "flush.ms" => Some(Value::Long(broker.log_flush_interval_ms())),
-            "retention.ms" => Some(Value::Long(broker.log_retention_ms())),
-            _ => synonyms.first().and_then(|(name, _)| broker.value(name)).cloned(),
-        };
-        if let Some(value) = value {
-            values.insert(*topic, value);
+    super::synonyms::TOPIC_SYNONYMS
+        .iter()
+        .filter_map(|(topic, synonyms)| Some((*topic, broker_value(broker, topic, synonyms)?)))
+        .collect()
+}
+
+/// The value that the broker's configuration gives topics for one topic config.
+fn broker_value(broker: &BrokerConfig, name: &str, synonyms: &[(&str, Unit)]) -> Option<Value> {
+    Some(match name {
+        "segment.ms" => Value::Long(broker.log_roll_ms()),
+        "segment.jitter.ms" => Value::Long(broker.log_roll_jitter_ms()),
+        "flush.ms" => Value::Long(broker.log_flush_interval_ms()),
+        "retention.ms" => Value::Long(broker.log_retention_ms()),
+        _ => {
+            let (synonym, _) = synonyms.first()?;
+            broker.value(synonym)?.clone()
+        }
+    })
+}
+
+/// The value of one config of a topic that sets `overrides`; `None` if there is none, or what the topic sets is not
+/// valid.
+pub fn value(broker: &BrokerConfig, overrides: &Properties, name: &str) -> Option<Value> {
+    let key = TOPIC.get(name)?;
+    match overrides.get(name) {
+        Some(text) => key.parse(text).ok(),
+        None => {
+            let synonyms = super::synonyms::topic_synonyms(name);
+            broker_value(broker, name, synonyms).or_else(|| key.default_value().cloned())
         }
     }
-    values
 }
 
 impl TopicConfig {

@@ -30,7 +30,7 @@ use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::ApiError;
-use crate::config::{BrokerConfig, topic};
+use crate::config::{BrokerConfig, Value, topic};
 use crate::features::MetadataVersion;
 use crate::image::{ConfigResource, MetadataImage, Partition, TopicImage};
 
@@ -130,27 +130,27 @@ impl Context<'_> {
         self.image.metadata_version()
     }
 
-    fn topic_config(&self, topic: &str, name: &str) -> Option<String> {
+    fn topic_config(&self, topic: &str, name: &str) -> Option<Value> {
         let overrides = self.image.configs.get(&ConfigResource::topic(topic));
         let empty = BTreeMap::new();
         let overrides = overrides.map_or(&empty, |overrides| &**overrides);
-        topic::effective(self.config, overrides, name)?.value
+        topic::value(self.config, overrides, name)
     }
 
     /// `min.insync.replicas` of a topic, at most its replication factor.
     fn min_isr(&self, topic: &TopicImage) -> usize {
-        let configured = self
-            .topic_config(&topic.name, "min.insync.replicas")
-            .and_then(|text| text.trim().parse::<usize>().ok())
-            .unwrap_or(1);
+        let configured = match self.topic_config(&topic.name, "min.insync.replicas") {
+            Some(Value::Int(count)) => usize::try_from(count).unwrap_or(1),
+            _ => 1,
+        };
         let replicas = topic.partitions.get(&0).map_or(1, |partition| partition.replicas.len());
         configured.min(replicas)
     }
 
     /// Whether a replica that is not in sync may lead this topic's partitions.
     fn unclean_elections(&self, topic: &str) -> bool {
-        self.topic_config(topic, "unclean.leader.election.enable")
-            .is_some_and(|text| text.trim().eq_ignore_ascii_case("true"))
+        let configured = self.topic_config(topic, "unclean.leader.election.enable");
+        configured == Some(Value::Boolean(true))
     }
 
     /// The directory of a new replica on a broker.

@@ -16,7 +16,7 @@ use super::read::{Attempt, Cold, Part};
 use super::{Asks, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{NO_SESSION, TopicKey};
-use crate::api::leader_hints::LeaderHints;
+use crate::api::leader_hints::{LeaderHints, NamedLeaders};
 use crate::net::budget::{Budget, Charge};
 use crate::net::connection::{Parked, Reply};
 use crate::net::send::FileRange;
@@ -214,7 +214,7 @@ pub(super) fn write_gathered(
         })
         .collect();
     let mut aborted = aborted.iter();
-    let mut leaders: Vec<i32> = Vec::new();
+    let mut leaders = NamedLeaders::default();
     let mut parts: Vec<PartitionDataRef<'_>> = Vec::with_capacity(attempt.parts.len());
     // Topic of each run of neighbouring partitions, and where its run ends.
     let mut runs: Vec<(&TopicKey, usize)> = Vec::new();
@@ -236,13 +236,7 @@ pub(super) fn write_gathered(
             throttled += records.len() as u64;
         }
         let leader = part.leader.filter(|_| context.version >= FIRST_WITH_LEADERS);
-        if let Some((id, _)) = leader
-            && id >= 0
-            && !leaders.contains(&id)
-        {
-            leaders.push(id);
-        }
-        let leader = leader.unwrap_or((-1, -1));
+        let (leader_id, leader_epoch) = leaders.name(leader);
         let diverging = part.diverging.unwrap_or((-1, -1));
         parts.push(PartitionDataRef {
             partition_index: part.index,
@@ -255,11 +249,7 @@ pub(super) fn write_gathered(
                 end_offset: diverging.1,
                 ..Default::default()
             },
-            current_leader: LeaderIdAndEpochRef {
-                leader_id: leader.0,
-                leader_epoch: leader.1,
-                ..Default::default()
-            },
+            current_leader: LeaderIdAndEpochRef { leader_id, leader_epoch, ..Default::default() },
             aborted_transactions: aborted.map(|list| &list[..]),
             preferred_read_replica: part.preferred.unwrap_or(-1),
             records,
@@ -289,9 +279,9 @@ pub(super) fn write_gathered(
     if !leaders.is_empty() && terms.replica.is_none() {
         context.services.node.metrics().leader_hints.add(1);
     }
-    let hints = LeaderHints::new(context, !leaders.is_empty());
+    let hints = LeaderHints::new(context, leaders);
     let endpoints: Vec<NodeEndpointRef<'_>> = hints
-        .addresses(context, &leaders)
+        .addresses(context)
         .map(|node| NodeEndpointRef {
             node_id: node.id,
             host: node.host,

@@ -169,12 +169,23 @@ impl Part {
     #[cfg(test)]
     pub(super) fn with_piece(partition: Arc<Partition>, piece: Piece) -> Part {
         Part {
-            slot: 0,
-            topic: TopicKey::Name(Arc::clone(&partition.topic)),
-            index: partition.index,
-            partition: Some(partition),
+            partition: Some(Arc::clone(&partition)),
             leader_epoch: 0,
             leads: true,
+            piece: Some(piece),
+            ..Part::new(0, TopicKey::Name(Arc::clone(&partition.topic)), partition.index)
+        }
+    }
+
+    /// One of which nothing is known.
+    fn new(slot: usize, topic: TopicKey, index: i32) -> Part {
+        Part {
+            slot,
+            topic,
+            index,
+            partition: None,
+            leader_epoch: -1,
+            leads: false,
             preferred: None,
             log_end: None,
             error: ErrorCode::NONE,
@@ -183,7 +194,7 @@ impl Part {
             log_start_offset: -1,
             diverging: None,
             aborted: None,
-            piece: Some(piece),
+            piece: None,
             leader: None,
             changed: true,
         }
@@ -308,25 +319,7 @@ impl Look<'_> {
     }
 
     fn part(&mut self, slot: usize, wanted: &Wanted) -> Result<Part, Cold> {
-        let mut part = Part {
-            slot,
-            topic: wanted.topic.clone(),
-            index: wanted.partition,
-            partition: None,
-            leader_epoch: -1,
-            leads: false,
-            preferred: None,
-            log_end: None,
-            error: ErrorCode::NONE,
-            high_watermark: -1,
-            last_stable_offset: -1,
-            log_start_offset: -1,
-            diverging: None,
-            aborted: None,
-            piece: None,
-            leader: None,
-            changed: true,
-        };
+        let mut part = Part::new(slot, wanted.topic.clone(), wanted.partition);
         match self.read(wanted, &mut part) {
             Ok(()) => {
                 part.changed = part.piece.is_some()

@@ -160,7 +160,7 @@ impl EmbeddedController {
     /// Writes what is due without the controller's lock, and notes it.
     fn write(&self, due: Due, now_ms: i64) -> Result<(), MetadataLogError> {
         let written = due.write(now_ms);
-        self.state.blocking_lock().log.end_checkpoint(&due, written.is_ok(), now_ms);
+        self.state.blocking_lock().log.files.end_checkpoint(&due, written.is_ok(), now_ms);
         written
     }
 
@@ -175,7 +175,7 @@ impl EmbeddedController {
                 return;
             }
             let is_due = log.is_checkpoint_due_by(now_ms);
-            (is_due.then(|| log.begin_checkpoint(loader.image(), now_ms)), log.retained())
+            (is_due.then(|| log.begin_checkpoint(loader.image(), now_ms)), log.files.retained())
         };
         let written = due.map_or(Ok(()), |due| self.write(due, now_ms));
         // In any case: the disk may be full, of just these.
@@ -195,7 +195,7 @@ impl EmbeddedController {
     pub(crate) fn close(&self, now_ms: i64) {
         let _one = self.checkpointing.lock();
         let mut state = self.state.blocking_lock();
-        state.log.close(now_ms);
+        state.log.files.close(now_ms);
         // Tasks that are still there must neither decide nor write a checkpoint any more.
         state.failed.get_or_insert_with(|| "the broker has stopped".into());
     }

@@ -11,9 +11,8 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use thalweg_log::{
-    AppendContext, AppendError, CLUSTER_METADATA_TOPIC, CreateError, CreateRequest, Disk,
-    Isolation, Log, LogConfig, LogDir, LogManager, ReadRequest, StorageError, Wait,
-    retry_exhausted,
+    AppendContext, AppendError, CreateError, Disk, Isolation, LogConfig, LogDir, LogManager,
+    StorageError, retry_exhausted,
 };
 use thalweg_metadata::bootstrap::{
     QUORUM_CHECKPOINT, SoleVoter, abort_record, bootstrap_checkpoint, bootstrap_records,
@@ -28,11 +27,10 @@ use thalweg_wire::Uuid;
 use thalweg_wire::messages::VotersRecord;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 
-use super::checkpoints::{self, Due, Retained, Retention, Schedule};
+use super::checkpoints::{self, Due, Retention};
+use super::files::{self, LogFiles};
 use super::quorum_state::{self, QuorumState, replace_synced};
 
-/// Bytes read at a time while the log is replayed.
-pub(super) const READ_BYTES: u32 = 1 << 20;
 /// The feature levels a format decided on, in the metadata log's parent directory.
 const BOOTSTRAP_CHECKPOINT: &str = "bootstrap.checkpoint";
 /// The log's file until retention takes it away.
@@ -96,12 +94,10 @@ impl Owner {
 /// The log, open, in an epoch of its own.
 #[derive(Debug)]
 pub(crate) struct MetadataLog {
-    log: Arc<Log>,
-    path: PathBuf,
+    pub(super) files: LogFiles,
     epoch: i32,
     voters: Option<VotersRecord>,
     kraft_version: i16,
-    schedule: Schedule,
     /// Whether the start is over, so that each append has to be flushed.
     settled: bool,
 }
@@ -132,7 +128,7 @@ impl MetadataLog {
         retention: Retention,
         now_ms: i64,
     ) -> Result<Opened, MetadataLogError> {
-        let path = dir.path().join(format!("{CLUSTER_METADATA_TOPIC}-0"));
+        let path = files::path_in(dir);
         let at = |path: &Path| {
             let path = path.to_path_buf();
             move |error| MetadataLogError::Io { path, error }
@@ -157,12 +153,11 @@ impl MetadataLog {
             // Formatted and never started: what the format says is all there is.
             sole_voter(owner, voters.as_ref(), kraft_version)?;
         }
-        let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
-        let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
+        let mut files = LogFiles::open(logs, dir, config, retention, now_ms)?;
 
         let mut loader = Loader::new(image);
         let mut last_epoch = checkpoint.map_or(0, |c| c.epoch);
-        let bytes = replay(&log, &mut loader, &mut decompressor, |batch| {
+        let bytes = replay(&files, &mut loader, &mut decompressor, |batch| {
             last_epoch = last_epoch.max(batch.epoch);
             if let BatchContents::Control(records) = &batch.contents {
                 for record in records {
@@ -176,15 +171,16 @@ impl MetadataLog {
                 }
             }
         })?;
-        if loader.next_offset() < log.log_end_offset() {
+        let log_end_offset = files.log.log_end_offset();
+        if loader.next_offset() < log_end_offset {
             // A crash took what was not flushed of a segment, and left the empty one that followed it.
             // Nothing of that was acknowledged.
             tracing::warn!(
                 end = loader.next_offset(),
-                log_end_offset = log.log_end_offset(),
+                log_end_offset,
                 "the metadata log ends with an empty segment behind a gap; it goes"
             );
-            log.truncate_to(loader.next_offset(), now_ms)?;
+            files.log.truncate_to(loader.next_offset(), now_ms)?;
         }
         // Before a record is written, so that a log that is refused stays as it was.
         sole_voter(owner, voters.as_ref(), kraft_version)?;
@@ -210,12 +206,10 @@ impl MetadataLog {
             quorum_state::write(dir.disk(), &path, state, kraft_version).map_err(at(&path))?;
             epoch
         };
-        log.make_leader(epoch);
+        files.log.make_leader(epoch);
 
-        let mut schedule = Schedule::new(retention, now_ms);
-        schedule.appended(bytes);
-        let mut opened =
-            MetadataLog { log, path, epoch, voters, kraft_version, schedule, settled: false };
+        files.schedule.appended(bytes);
+        let mut opened = MetadataLog { files, epoch, voters, kraft_version, settled: false };
         let voter = owner.voter();
         // A new log repeats what its checkpoint says, so that the checkpoint can go, as Kafka does.
         let is_first = loader.next_offset() == 0 && kraft_version >= 1;
@@ -256,7 +250,7 @@ impl MetadataLog {
 
     /// End of the log; all of it is committed.
     pub(crate) fn end_offset(&self) -> i64 {
-        self.log.log_end_offset()
+        self.files.log.log_end_offset()
     }
 
     /// Writes records, flushes them, and says what they change.
@@ -285,12 +279,13 @@ impl MetadataLog {
                 Err(error) if at > 0 => return Err(half_written(&error)),
                 appended => appended?,
             }
-            self.schedule.appended(batch.len() as u64);
+            self.files.schedule.appended(batch.len() as u64);
         }
         if self.settled {
-            retry_exhausted(|| self.log.flush(now_ms)).map_err(|error| half_written(&error))?;
+            retry_exhausted(|| self.files.log.flush(now_ms))
+                .map_err(|error| half_written(&error))?;
         }
-        self.log.advance_high_watermark(self.log.log_end_offset());
+        self.files.log.advance_high_watermark(self.files.log.log_end_offset());
         let mut decompressor = Decompressor::new();
         let mut updates = Vec::new();
         for batch in batches {
@@ -306,17 +301,18 @@ impl MetadataLog {
         batch: &[u8],
         context: &AppendContext,
     ) -> Result<(), MetadataLogError> {
-        let appended = retry_exhausted(|| match self.log.append_with_offsets(batch, context) {
-            Err(AppendError::Storage(failure)) => Err(failure),
-            appended => Ok(appended),
-        })?;
+        let appended =
+            retry_exhausted(|| match self.files.log.append_with_offsets(batch, context) {
+                Err(AppendError::Storage(failure)) => Err(failure),
+                appended => Ok(appended),
+            })?;
         appended?;
         Ok(())
     }
 
     /// The start is over: flushes what it wrote, and from here on each append.
     pub(crate) fn settle(&mut self, now_ms: i64) -> Result<(), MetadataLogError> {
-        self.log.flush(now_ms)?;
+        self.files.log.flush(now_ms)?;
         self.settled = true;
         Ok(())
     }
@@ -324,44 +320,17 @@ impl MetadataLog {
     /// Whether so much was written since the last checkpoint that another one is due. Not before
     /// the start is over: a checkpoint must not be ahead of a log that is not on the disk yet.
     pub(crate) fn is_checkpoint_due(&self) -> bool {
-        self.settled && self.schedule.is_due()
+        self.settled && self.files.schedule.is_due()
     }
 
     /// Whether a checkpoint is due by the clock.
     pub(crate) fn is_checkpoint_due_by(&self, now_ms: i64) -> bool {
-        self.settled && self.schedule.is_due_by(now_ms)
+        self.settled && self.files.schedule.is_due_by(now_ms)
     }
 
     /// A checkpoint of the image, to be written. What is appended meanwhile counts for the next.
     pub(crate) fn begin_checkpoint(&mut self, image: &MetadataImage, now_ms: i64) -> Due {
-        Due {
-            disk: self.log.dir().disk().clone(),
-            dir: self.path.clone(),
-            image: image.clone(),
-            kraft_version: self.kraft_version,
-            voters: self.voters.clone(),
-            bytes: self.schedule.begin(now_ms),
-        }
-    }
-
-    /// The checkpoint is on the disk, or could not be written.
-    pub(crate) fn end_checkpoint(&mut self, due: &Due, is_written: bool, now_ms: i64) {
-        if is_written {
-            self.schedule.end(due.bytes, now_ms);
-        }
-    }
-
-    /// What retention is about.
-    pub(crate) fn retained(&self) -> Retained {
-        let retention = *self.schedule.retention();
-        Retained { dir: self.path.clone(), log: Arc::clone(&self.log), retention }
-    }
-
-    /// Flushes everything; nothing is written afterwards.
-    pub(crate) fn close(&self, now_ms: i64) {
-        if let Err(error) = self.log.close_cleanly(now_ms) {
-            tracing::error!(%error, "the metadata log was not closed");
-        }
+        self.files.begin_checkpoint(image, self.voters.clone(), self.kraft_version, now_ms)
     }
 }
 
@@ -386,29 +355,13 @@ pub(super) fn each_batch(
 
 /// Replays the log behind the loader's image; gives the bytes replayed.
 fn replay(
-    log: &Log,
+    files: &LogFiles,
     loader: &mut Loader,
     decompressor: &mut Decompressor,
     mut look: impl FnMut(&Batch),
 ) -> Result<u64, MetadataLogError> {
-    let damaged = |reason: String| MetadataLogError::Damaged(reason);
     let mut bytes = 0;
-    while loader.next_offset() < log.log_end_offset() {
-        let request = ReadRequest {
-            offset: loader.next_offset(),
-            max_bytes: READ_BYTES,
-            min_one: true,
-            isolation: Isolation::LogEnd,
-            wait: Wait::Allowed,
-        };
-        let chunk = log
-            .read(&request)
-            .map_err(|e| damaged(e.to_string()))?
-            .to_vec()
-            .map_err(|e| damaged(e.to_string()))?;
-        if chunk.is_empty() {
-            break;
-        }
+    while let Some(chunk) = files.read(loader.next_offset(), Isolation::LogEnd)? {
         bytes += chunk.len() as u64;
         let from = loader.next_offset();
         each_batch(&chunk, decompressor, |batch| {

@@ -5,6 +5,7 @@
 mod checkpoints;
 mod controller;
 mod embedded;
+mod files;
 mod log;
 mod observer;
 mod observer_log;

@@ -161,7 +161,7 @@ impl ObserverTask {
                 answer = self.next_answer() => answer,
                 () = &mut stopped => {
                     let (state, now_ms) = (self.state, self.clock.wall_ms());
-                    let _ = tokio::task::spawn_blocking(move || state.log.close(now_ms)).await;
+                    let _ = tokio::task::spawn_blocking(move || state.log.files.close(now_ms)).await;
                     return Ok(());
                 }
             };
@@ -322,9 +322,9 @@ impl State {
     fn checkpoint(&mut self, now_ms: i64) {
         let Some(due) = self.log.checkpoint_due(now_ms) else { return };
         let written = due.write(now_ms);
-        self.log.end_checkpoint(&due, written.is_ok(), now_ms);
+        self.log.files.end_checkpoint(&due, written.is_ok(), now_ms);
         // Also where nothing could be written: a full disk gets room by it.
-        let cleaned = self.log.retained().clean(now_ms);
+        let cleaned = self.log.files.retained().clean(now_ms);
         if let Err(error) = written.and(cleaned) {
             tracing::error!(%error, "checkpoints of the metadata could not be seen to");
         }

@@ -9,8 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use thalweg_log::{
-    AppendContext, AppendOrigin, CLUSTER_METADATA_TOPIC, CreateRequest, Isolation, Log, LogConfig,
-    LogDir, LogManager, Mode, OpenFile, ReadRequest, Wait,
+    AppendContext, AppendOrigin, Isolation, LogConfig, LogDir, LogManager, Mode, OpenFile,
 };
 use thalweg_metadata::image::{Loader, MetadataImage, SnapshotReader, Update};
 use thalweg_metadata::records::Batch;
@@ -18,11 +17,11 @@ use thalweg_records::BatchView;
 use thalweg_records::codec::Decompressor;
 use thalweg_replication::observer::{ObserverLog as Offsets, SnapshotId};
 use thalweg_replication::{EpochEnd, Epochs};
-use thalweg_wire::Uuid;
 use thalweg_wire::messages::VotersRecord;
 
-use super::checkpoints::{self, Due, Retained, Retention, Schedule};
-use super::log::{MetadataLogError, READ_BYTES, each_batch};
+use super::checkpoints::{self, Due, Retention};
+use super::files::LogFiles;
+use super::log::{MetadataLogError, each_batch};
 use super::quorum_state::{self, QuorumState};
 use super::voter_history::{VoterHistory, Voters};
 
@@ -31,8 +30,7 @@ const PART: &str = ".part";
 
 /// The log, open, and what it says.
 pub(crate) struct ObserverLog {
-    log: Arc<Log>,
-    path: PathBuf,
+    pub(super) files: LogFiles,
     loader: Loader,
     /// What the log begins with, or behind it.
     snapshot: Option<SnapshotId>,
@@ -41,7 +39,6 @@ pub(crate) struct ObserverLog {
     quorum: QuorumState,
     /// The epoch that the log's role is for.
     leader_epoch: i32,
-    schedule: Schedule,
     part: Option<(SnapshotId, OpenFile)>,
     decompressor: Decompressor,
 }
@@ -56,13 +53,12 @@ impl ObserverLog {
         retention: Retention,
         now_ms: i64,
     ) -> Result<ObserverLog, MetadataLogError> {
-        let path = dir.path().join(format!("{CLUSTER_METADATA_TOPIC}-0"));
+        let files = LogFiles::open(logs, dir, config, retention, now_ms)?;
+        let (log, path) = (&files.log, &files.path);
         let failed = |error| MetadataLogError::Io { path: path.clone(), error };
-        let request = CreateRequest::new(CLUSTER_METADATA_TOPIC, 0, Uuid::ONE);
-        let log = logs.open_unmanaged(dir, &request, Arc::new(config), now_ms)?;
-        remove_parts(dir, &path).map_err(failed)?;
+        remove_parts(dir, path).map_err(failed)?;
         let mut decompressor = Decompressor::new();
-        let checkpoint = checkpoints::latest(dir.disk(), &path).map_err(failed)?;
+        let checkpoint = checkpoints::latest(dir.disk(), path).map_err(failed)?;
         let (mut image, mut voters) = (MetadataImage::empty(), Voters::default());
         let mut snapshot = None;
         if let Some(found) = checkpoint {
@@ -84,28 +80,26 @@ impl ObserverLog {
             log.truncate_fully_and_start_at(start, None, now_ms)?;
         }
         log.advance_high_watermark(start);
-        let quorum = quorum_state::read(dir.disk(), &path).map_err(failed)?;
+        let quorum = quorum_state::read(dir.disk(), path).map_err(failed)?;
         let mut opened = ObserverLog {
-            log,
-            path: path.clone(),
+            files,
             loader: Loader::new(image),
             snapshot,
             voters: VoterHistory::new(voters),
             quorum: quorum.unwrap_or(QuorumState { leader_id: -1, leader_epoch: 0 }),
             leader_epoch: -1,
-            schedule: Schedule::new(retention, now_ms),
             part: None,
             decompressor,
         };
         let bytes = opened.look_for_voters(start)?;
-        opened.schedule.appended(bytes);
+        opened.files.schedule.appended(bytes);
         Ok(opened)
     }
 
     /// Voters count as soon as they are in the log. Gives the bytes that were looked through.
     fn look_for_voters(&mut self, from: i64) -> Result<u64, MetadataLogError> {
         let (mut next, mut bytes) = (from, 0);
-        while let Some(chunk) = self.read(next, Isolation::LogEnd)? {
+        while let Some(chunk) = self.files.read(next, Isolation::LogEnd)? {
             let mut decompressor = std::mem::take(&mut self.decompressor);
             let looked = each_batch(&chunk, &mut decompressor, |batch| {
                 self.voters.appended(batch.base_offset, &batch.contents);
@@ -148,8 +142,8 @@ impl ObserverLog {
     pub(crate) fn note_leader(&mut self, leader: i32, epoch: i32) -> Result<(), MetadataLogError> {
         let state = QuorumState { leader_id: leader, leader_epoch: epoch };
         if state != self.quorum {
-            let disk = self.log.dir().disk();
-            quorum_state::write(disk, &self.path, state, self.kraft_version())
+            let disk = self.files.log.dir().disk();
+            quorum_state::write(disk, &self.files.path, state, self.kraft_version())
                 .map_err(|error| self.failed(error))?;
             self.quorum = state;
         }
@@ -157,7 +151,7 @@ impl ObserverLog {
     }
 
     fn failed(&self, error: io::Error) -> MetadataLogError {
-        MetadataLogError::Io { path: self.path.clone(), error }
+        MetadataLogError::Io { path: self.files.path.clone(), error }
     }
 
     /// Appends batches of the leader as they are, as far as they are whole; says whether voters were among them.
@@ -169,7 +163,7 @@ impl ObserverLog {
     ) -> Result<bool, MetadataLogError> {
         let damaged = |reason: String| MetadataLogError::Damaged(reason);
         let mut len = 0;
-        let mut next = self.log.log_end_offset();
+        let mut next = self.files.log.log_end_offset();
         let mut control = Vec::new();
         while let Ok(batch) = BatchView::parse(&bytes[len..]) {
             if batch.base_offset() != next {
@@ -203,15 +197,15 @@ impl ObserverLog {
             };
         }
         if self.leader_epoch != leader_epoch {
-            self.log.make_follower(leader_epoch);
+            self.files.log.make_follower(leader_epoch);
             self.leader_epoch = leader_epoch;
         }
         let context = AppendContext {
             origin: AppendOrigin::Replication,
             ..AppendContext::coordinator(leader_epoch, now_ms)
         };
-        self.log.append_with_offsets(&bytes[..len], &context)?;
-        self.schedule.appended(len as u64);
+        self.files.log.append_with_offsets(&bytes[..len], &context)?;
+        self.files.schedule.appended(len as u64);
         let before = self.voters().cloned();
         for (offset, contents) in &control {
             self.voters.appended(*offset, contents);
@@ -221,7 +215,7 @@ impl ObserverLog {
 
     /// Cuts the log off, which was not committed from there on; says whether voters were cut off with it.
     pub(crate) fn truncate(&mut self, to: i64, now_ms: i64) -> Result<bool, MetadataLogError> {
-        self.log.truncate_to(to, now_ms)?;
+        self.files.log.truncate_to(to, now_ms)?;
         Ok(self.voters.truncated(to))
     }
 
@@ -231,8 +225,10 @@ impl ObserverLog {
         high_watermark: i64,
         mut publish: impl FnMut(Update),
     ) -> Result<(), MetadataLogError> {
-        self.log.advance_high_watermark(high_watermark);
-        while let Some(chunk) = self.read(self.loader.next_offset(), Isolation::HighWatermark)? {
+        self.files.log.advance_high_watermark(high_watermark);
+        while let Some(chunk) =
+            self.files.read(self.loader.next_offset(), Isolation::HighWatermark)?
+        {
             let next = self.loader.next_offset();
             let loader = &mut self.loader;
             each_batch(&chunk, &mut self.decompressor, |batch| {
@@ -247,28 +243,6 @@ impl ObserverLog {
         Ok(())
     }
 
-    /// Whole batches from an offset on; `None` at the end.
-    fn read(&self, offset: i64, isolation: Isolation) -> Result<Option<Vec<u8>>, MetadataLogError> {
-        let end = match isolation {
-            Isolation::LogEnd => self.log.log_end_offset(),
-            _ => self.log.high_watermark(),
-        };
-        if offset >= end {
-            return Ok(None);
-        }
-        let request = ReadRequest {
-            offset,
-            max_bytes: READ_BYTES,
-            min_one: true,
-            isolation,
-            wait: Wait::Allowed,
-        };
-        let damaged = |error: &dyn std::fmt::Display| MetadataLogError::Damaged(error.to_string());
-        let found = self.log.read(&request).map_err(|error| damaged(&error))?;
-        let bytes = found.to_vec().map_err(|error| damaged(&error))?;
-        Ok((!bytes.is_empty()).then_some(bytes))
-    }
-
     /// Writes a piece of a snapshot.
     pub(crate) fn write_part(
         &mut self,
@@ -279,12 +253,12 @@ impl ObserverLog {
         if position == 0 {
             if let Some((left, _)) = self.part.take().filter(|(part, _)| *part != id) {
                 let path = self.part_path(left);
-                let removed = self.log.dir().disk().remove_file(&path);
+                let removed = self.files.log.dir().disk().remove_file(&path);
                 removed.map_err(|error| MetadataLogError::Io { path, error })?;
             }
             let path = self.part_path(id);
             let failed = |error| MetadataLogError::Io { path: path.clone(), error };
-            let file = self.log.dir().disk().open(&path, Mode::Create).map_err(failed)?;
+            let file = self.files.log.dir().disk().open(&path, Mode::Create).map_err(failed)?;
             file.set_len(0).map_err(failed)?;
             self.part = Some((id, file));
         }
@@ -298,7 +272,7 @@ impl ObserverLog {
     }
 
     fn part_path(&self, id: SnapshotId) -> PathBuf {
-        self.path.join(format!("{}{PART}", checkpoints::name(id)))
+        self.files.path.join(format!("{}{PART}", checkpoints::name(id)))
     }
 
     /// The snapshot is complete: it takes the place of the log, and of the image.
@@ -315,7 +289,7 @@ impl ObserverLog {
         let Some((_, file)) = self.part.take().filter(|(part, _)| *part == id) else {
             return Err(MetadataLogError::Damaged("another snapshot is complete".into()));
         };
-        let disk = self.log.dir().disk().clone();
+        let disk = self.files.log.dir().disk().clone();
         let failed = |error| MetadataLogError::Io { path: path.clone(), error };
         // Looked at before anything is given up for it.
         let bytes = disk.read_small(&path).map_err(failed)?.unwrap_or_default();
@@ -338,70 +312,44 @@ impl ObserverLog {
             }
         };
         file.sync().map_err(failed)?;
-        disk.rename(&path, &self.path.join(checkpoints::name(id))).map_err(failed)?;
-        disk.sync_dir(&self.path).map_err(failed)?;
-        self.log.truncate_fully_and_start_at(id.end_offset, None, now_ms)?;
-        self.log.advance_high_watermark(id.end_offset);
+        disk.rename(&path, &self.files.path.join(checkpoints::name(id))).map_err(failed)?;
+        disk.sync_dir(&self.files.path).map_err(failed)?;
+        self.files.log.truncate_fully_and_start_at(id.end_offset, None, now_ms)?;
+        self.files.log.advance_high_watermark(id.end_offset);
         self.snapshot = Some(id);
         self.voters = VoterHistory::new(Voters { record: voters, kraft_version });
-        self.schedule.end(u64::MAX, now_ms);
+        self.files.schedule.end(u64::MAX, now_ms);
         self.loader = Loader::new(new.clone());
         publish(Update { old, new, changes });
         Ok(())
     }
 
-    /// A snapshot of the image, if one is due: [`Due::write`] writes it, [`Self::end_checkpoint`] notes it.
+    /// A snapshot of the image, if one is due: [`Due::write`] writes it, [`LogFiles::end_checkpoint`] notes it.
     pub(crate) fn checkpoint_due(&mut self, now_ms: i64) -> Option<Due> {
         // An image within a metadata transaction is none that a log could go on behind.
-        let is_due = self.schedule.is_due() || self.schedule.is_due_by(now_ms);
+        let is_due = self.files.schedule.is_due() || self.files.schedule.is_due_by(now_ms);
         if !is_due || self.loader.open_transaction().is_some() {
             return None;
         }
         // Those that are not committed are none that a log could go on behind either.
         let voters = self.voters.at(self.applied()).clone();
-        Some(Due {
-            disk: self.log.dir().disk().clone(),
-            dir: self.path.clone(),
-            image: self.loader.image().clone(),
-            kraft_version: voters.kraft_version,
-            voters: voters.record,
-            bytes: self.schedule.begin(now_ms),
-        })
-    }
-
-    /// The snapshot is on the disk, or could not be written.
-    pub(crate) fn end_checkpoint(&mut self, due: &Due, is_written: bool, now_ms: i64) {
-        if is_written {
-            self.schedule.end(due.bytes, now_ms);
-        }
-    }
-
-    /// What retention is about.
-    pub(crate) fn retained(&self) -> Retained {
-        let retention = *self.schedule.retention();
-        Retained { dir: self.path.clone(), log: Arc::clone(&self.log), retention }
-    }
-
-    /// Flushes everything; nothing is written afterwards.
-    pub(crate) fn close(&self, now_ms: i64) {
-        if let Err(error) = self.log.close_cleanly(now_ms) {
-            tracing::error!(%error, "the metadata log was not closed");
-        }
+        let (image, kraft_version) = (self.loader.image(), voters.kraft_version);
+        Some(self.files.begin_checkpoint(image, voters.record, kraft_version, now_ms))
     }
 }
 
 impl Epochs for ObserverLog {
     fn log_end(&self) -> i64 {
-        self.log.log_end_offset()
+        self.files.log.log_end_offset()
     }
 
     fn latest_epoch(&self) -> Option<i32> {
-        let latest = self.log.latest_epoch().map(|(epoch, _)| epoch);
+        let latest = self.files.log.latest_epoch().map(|(epoch, _)| epoch);
         latest.or_else(|| self.snapshot.map(|snapshot| snapshot.epoch))
     }
 
     fn end_of(&self, epoch: i32) -> Option<EpochEnd> {
-        let earliest = self.log.earliest_epoch();
+        let earliest = self.files.log.earliest_epoch();
         match self.snapshot {
             // The epoch that the log begins in may have no record in it.
             Some(snapshot)
@@ -414,7 +362,7 @@ impl Epochs for ObserverLog {
                 is_known.then_some(EpochEnd { epoch: snapshot.epoch, end_offset })
             }
             _ => {
-                let (epoch, end_offset) = self.log.end_offset_for_epoch(epoch)?;
+                let (epoch, end_offset) = self.files.log.end_offset_for_epoch(epoch)?;
                 Some(EpochEnd { epoch, end_offset })
             }
         }
@@ -423,7 +371,7 @@ impl Epochs for ObserverLog {
 
 impl Offsets for ObserverLog {
     fn high_watermark(&self) -> Option<i64> {
-        Some(self.log.high_watermark()).filter(|offset| *offset > 0)
+        Some(self.files.log.high_watermark()).filter(|offset| *offset > 0)
     }
 }
 
@@ -446,6 +394,7 @@ mod tests {
     use thalweg_metadata::features::MetadataVersion;
     use thalweg_metadata::image::{Delta, Provenance};
     use thalweg_metadata::records::BatchWriter;
+    use thalweg_wire::Uuid;
     use thalweg_wire::messages::metadata_record::MetadataRecord;
     use thalweg_wire::messages::{FeatureLevelRecord, TopicRecord};
 
@@ -523,7 +472,7 @@ mod tests {
             assert_eq!(commit(&mut log, 2), 1);
             assert_eq!(topics(&log), ["one", "other"]);
             log.note_leader(7, 4).unwrap();
-            log.close(0);
+            log.files.close(0);
         }
         let (_logs, mut log) = open(&dir);
         assert_eq!((log.log_end(), log.latest_epoch(), log.quorum_epoch()), (2, Some(4), 4));
@@ -581,7 +530,7 @@ mod tests {
                 (Some((6, 50)), Some((6, 50)), Some((8, 51)))
             );
             commit(&mut log, 51);
-            log.close(0);
+            log.files.close(0);
         }
         let (_logs, mut log) = open(&dir);
         assert_eq!((topics(&log), log.log_end()), (vec!["kept".to_owned()], 51));
@@ -611,16 +560,17 @@ mod tests {
             // Another leader has another one: of this one nothing is left.
             log.write_part(SnapshotId { end_offset: 40, epoch: 5 }, 0, &whole[..20]).unwrap();
             log.write_part(id, 0, &whole[..20]).unwrap();
-            let parts = std::fs::read_dir(&log.path).unwrap().map(|it| it.unwrap().file_name());
+            let parts =
+                std::fs::read_dir(&log.files.path).unwrap().map(|it| it.unwrap().file_name());
             let is_part = |name: &std::ffi::OsString| name.to_string_lossy().ends_with(PART);
             assert_eq!(parts.filter(is_part).count(), 1);
             // The process dies while it fetches.
             log.write_part(id, 0, &whole[..20]).unwrap();
-            log.close(0);
+            log.files.close(0);
         }
         let (_logs, log) = open(&dir);
         assert_eq!(log.log_end(), 1);
-        let left = std::fs::read_dir(&log.path).unwrap().map(|it| it.unwrap().file_name());
+        let left = std::fs::read_dir(&log.files.path).unwrap().map(|it| it.unwrap().file_name());
         assert!(!left.into_iter().any(|name| name.to_string_lossy().ends_with(PART)));
     }
 
@@ -631,16 +581,16 @@ mod tests {
         {
             let (_logs, mut log) = open(&dir);
             log.append(&batch(0, 3, "one"), 3, 0).unwrap();
-            log.close(0);
-            let path = log.path.join(checkpoints::name(id));
+            log.files.close(0);
+            let path = log.files.path.join(checkpoints::name(id));
             std::fs::write(path, snapshot(id, &["kept"])).unwrap();
             // The same where the log goes on behind the snapshot's end, in an older epoch.
             let inside = SnapshotId { end_offset: 1, epoch: 5 };
             let other = TempDir::new();
             let (_logs, mut log) = open(&other);
             log.append(&[batch(0, 3, "one"), batch(1, 3, "two")].concat(), 3, 0).unwrap();
-            log.close(0);
-            let path = log.path.join(checkpoints::name(inside));
+            log.files.close(0);
+            let path = log.files.path.join(checkpoints::name(inside));
             std::fs::write(path, snapshot(inside, &["kept"])).unwrap();
             drop((log, _logs));
             let (_logs, log) = open(&other);

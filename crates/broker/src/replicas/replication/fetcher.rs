@@ -12,6 +12,7 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_log::LogDir;
 use thalweg_replication::{Changes, EpochEnd, Epochs, FetchSession, Follower, LeaderOffset, Told};
+use thalweg_wire::grouped::by_sorted_topic;
 use thalweg_wire::messages::fetch_request::{
     FetchPartition, FetchTopic, ForgottenTopic, ReplicaState,
 };
@@ -577,8 +578,7 @@ fn request(
     let settings = replicas.node.settings();
     let config = &settings.config;
     let wait_max_ms = wait_max_ms.map_or(i32::MAX, |ms| i32::try_from(ms).unwrap_or(i32::MAX));
-    let mut topics: Vec<FetchTopic> = Vec::new();
-    for ((topic_id, index), Told { fetch, log_start }) in changes.named {
+    let named = changes.named.into_iter().map(|((topic_id, index), Told { fetch, log_start })| {
         let asked = FetchPartition {
             partition: index,
             current_leader_epoch: fetch.leader_epoch,
@@ -588,26 +588,16 @@ fn request(
             partition_max_bytes: config.replica_fetch_max_bytes(),
             ..FetchPartition::default()
         };
-        match topics.last_mut() {
-            Some(topic) if topic.topic_id == topic_id => topic.partitions.push(asked),
-            _ => topics.push(FetchTopic {
-                topic_id,
-                partitions: vec![asked],
-                ..FetchTopic::default()
-            }),
-        }
-    }
-    let mut forgotten_topics_data: Vec<ForgottenTopic> = Vec::new();
-    for (topic_id, index) in changes.forgotten {
-        match forgotten_topics_data.last_mut() {
-            Some(topic) if topic.topic_id == topic_id => topic.partitions.push(index),
-            _ => forgotten_topics_data.push(ForgottenTopic {
-                topic_id,
-                partitions: vec![index],
-                ..ForgottenTopic::default()
-            }),
-        }
-    }
+        (topic_id, asked)
+    });
+    let topics = by_sorted_topic(named, |topic_id, partitions| FetchTopic {
+        topic_id,
+        partitions,
+        ..FetchTopic::default()
+    });
+    let forgotten_topics_data = by_sorted_topic(changes.forgotten, |topic_id, partitions| {
+        ForgottenTopic { topic_id, partitions, ..ForgottenTopic::default() }
+    });
     FetchRequest {
         replica_state: ReplicaState {
             replica_id: replicas.node.id(),

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use thalweg_replication::Altered;
+use thalweg_wire::grouped::by_sorted_topic;
 use thalweg_wire::messages::alter_partition_request::{BrokerState, PartitionData, TopicData};
 use thalweg_wire::messages::{AlterPartitionRequest, AlterPartitionResponse};
 use thalweg_wire::{ErrorCode, Uuid};
@@ -108,8 +109,7 @@ fn by_partition(answer: AlterPartitionResponse) -> Answers {
 }
 
 fn request(broker_id: i32, broker_epoch: i64, changes: &Changes) -> AlterPartitionRequest {
-    let mut topics: Vec<TopicData> = Vec::new();
-    for ((topic_id, index), change) in changes {
+    let partitions = changes.iter().map(|((topic_id, index), change)| {
         let member = |member: &thalweg_replication::IsrMember| BrokerState {
             broker_id: member.broker,
             broker_epoch: member.epoch,
@@ -124,15 +124,13 @@ fn request(broker_id: i32, broker_epoch: i64, changes: &Changes) -> AlterPartiti
             partition_epoch: change.partition_epoch,
             ..PartitionData::default()
         };
-        match topics.last_mut() {
-            Some(topic) if topic.topic_id == *topic_id => topic.partitions.push(partition),
-            _ => topics.push(TopicData {
-                topic_id: *topic_id,
-                partitions: vec![partition],
-                ..TopicData::default()
-            }),
-        }
-    }
+        (*topic_id, partition)
+    });
+    let topics = by_sorted_topic(partitions, |topic_id, partitions| TopicData {
+        topic_id,
+        partitions,
+        ..TopicData::default()
+    });
     AlterPartitionRequest { broker_id, broker_epoch, topics, ..Default::default() }
 }
 

@@ -5,7 +5,7 @@ use bytes::Bytes;
 use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition as Assigned;
 use thalweg_wire::messages::consumer_protocol_subscription::TopicPartition as Owned;
 use thalweg_wire::messages::{ConsumerProtocolAssignment, ConsumerProtocolSubscription};
-use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
+use thalweg_wire::{DecodeError, EncodeError, Message as _, Reader, Writer, prefixed};
 
 use super::assignor::{Assignor, Candidate};
 
@@ -28,7 +28,6 @@ pub fn subscription(
             (owned, Some(Bytes::copy_from_slice(&generation.to_be_bytes())))
         }
     };
-    let mut w = Writer::new();
     let message = ConsumerProtocolSubscription {
         topics: vec![topic.to_owned()],
         user_data,
@@ -39,9 +38,7 @@ pub fn subscription(
         generation_id: generation,
         rack_id: None,
     };
-    w.i16(ConsumerProtocolSubscription::MAX_VERSION);
-    message.encode(&mut w, ConsumerProtocolSubscription::MAX_VERSION)?;
-    Ok(w.to_vec().into())
+    prefixed::encode_version(&message, ConsumerProtocolSubscription::MAX_VERSION)
 }
 
 /// The user data of Kafka's sticky assignor, version 1.
@@ -64,9 +61,8 @@ pub fn candidate(
     instance: Option<String>,
     metadata: &Bytes,
 ) -> Result<Candidate, DecodeError> {
-    let mut r = Reader::shared(metadata);
-    let version = r.i16()?.clamp(0, ConsumerProtocolSubscription::MAX_VERSION);
-    let message = ConsumerProtocolSubscription::decode(&mut r, version)?;
+    let message: ConsumerProtocolSubscription =
+        prefixed::decode_any_version(&mut Reader::shared(metadata))?;
     let (owned, generation) = match (assignor, &message.user_data) {
         (Assignor::Sticky, Some(user_data)) => read_sticky(user_data)?,
         (Assignor::Sticky, None) => (Vec::new(), -1),
@@ -92,15 +88,12 @@ fn read_sticky(user_data: &Bytes) -> Result<(Vec<i32>, i32), DecodeError> {
 
 /// An assignment as bytes.
 pub fn assignment(topic: &str, partitions: &[i32]) -> Result<Bytes, EncodeError> {
-    let mut w = Writer::new();
     let assigned_partitions = match partitions {
         [] => Vec::new(),
         _ => vec![Assigned { topic: topic.to_owned(), partitions: partitions.to_vec() }],
     };
     let message = ConsumerProtocolAssignment { assigned_partitions, user_data: None };
-    w.i16(ConsumerProtocolAssignment::MAX_VERSION);
-    message.encode(&mut w, ConsumerProtocolAssignment::MAX_VERSION)?;
-    Ok(w.to_vec().into())
+    prefixed::encode_version(&message, ConsumerProtocolAssignment::MAX_VERSION)
 }
 
 /// The partitions of an assignment, sorted; those that the topic does not have are left out. A
@@ -109,9 +102,8 @@ pub fn assigned(bytes: &Bytes, partitions: i32) -> Result<Vec<i32>, DecodeError>
     if bytes.is_empty() {
         return Ok(Vec::new());
     }
-    let mut r = Reader::shared(bytes);
-    let version = r.i16()?.clamp(0, ConsumerProtocolAssignment::MAX_VERSION);
-    let message = ConsumerProtocolAssignment::decode(&mut r, version)?;
+    let message: ConsumerProtocolAssignment =
+        prefixed::decode_any_version(&mut Reader::shared(bytes))?;
     let assigned = message.assigned_partitions.into_iter().flat_map(|topic| topic.partitions);
     let mut assigned: Vec<i32> = assigned.filter(|p| (0..partitions).contains(p)).collect();
     assigned.sort_unstable();

@@ -12,9 +12,9 @@ use bytes::Bytes;
 use thalweg_wire::messages::consumer_protocol_assignment::TopicPartition as AssignedTopic;
 use thalweg_wire::messages::consumer_protocol_subscription::TopicPartition as OwnedTopic;
 use thalweg_wire::messages::{ConsumerProtocolAssignment, ConsumerProtocolSubscription};
-use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer};
+use thalweg_wire::{DecodeError, EncodeError, Message, Reader, Writer, prefixed};
 
-use crate::core::partition::TopicPartition;
+use crate::core::partition::{TopicPartition, by_topic};
 
 /// `protocol_type` of consumers.
 pub const PROTOCOL_TYPE: &str = "consumer";
@@ -56,14 +56,13 @@ impl MemberSubscription {
     pub fn encode(&self) -> Result<Bytes, ProtocolError> {
         let mut topics: Vec<String> = self.topics.iter().map(|topic| topic.to_string()).collect();
         topics.sort_unstable();
-        let owned = by_topic(&self.owned);
         let message = ConsumerProtocolSubscription {
             topics,
             user_data: self.user_data.clone(),
-            owned_partitions: owned
-                .into_iter()
-                .map(|(topic, partitions)| OwnedTopic { topic, partitions })
-                .collect(),
+            owned_partitions: sorted_by_topic(&self.owned, |topic, partitions| OwnedTopic {
+                topic,
+                partitions,
+            }),
             generation_id: self.generation,
             rack_id: self.rack.clone(),
         };
@@ -86,12 +85,11 @@ impl MemberSubscription {
 
 /// An assignment as bytes, in the newest version.
 pub fn encode_assignment(partitions: &[TopicPartition]) -> Result<Bytes, ProtocolError> {
-    let assigned = by_topic(partitions);
     encode(&ConsumerProtocolAssignment {
-        assigned_partitions: assigned
-            .into_iter()
-            .map(|(topic, partitions)| AssignedTopic { topic, partitions })
-            .collect(),
+        assigned_partitions: sorted_by_topic(partitions, |topic, partitions| AssignedTopic {
+            topic,
+            partitions,
+        }),
         user_data: None,
     })
 }
@@ -119,7 +117,8 @@ impl StickyUserData {
     pub(super) fn encode(&self) -> Bytes {
         let mut w = Writer::new();
         let write = |w: &mut Writer| {
-            w.array(false, Some(&by_topic(&self.partitions)[..]), |w, (topic, partitions)| {
+            let topics = sorted_by_topic(&self.partitions, |topic, partitions| (topic, partitions));
+            w.array(false, Some(&topics[..]), |w, (topic, partitions)| {
                 w.string(false, topic)?;
                 w.array(false, Some(&partitions[..]), |w, partition| {
                     w.i32(*partition);
@@ -154,32 +153,24 @@ pub(super) fn cooperative_user_data(bytes: &Bytes) -> Option<i32> {
 }
 
 fn encode<M: Message>(message: &M) -> Result<Bytes, ProtocolError> {
-    let mut w = Writer::new();
-    w.i16(M::MAX_VERSION);
-    message.encode(&mut w, M::MAX_VERSION)?;
-    Ok(w.to_vec().into())
+    Ok(prefixed::encode_version(message, M::MAX_VERSION)?)
 }
 
 fn decode<M: Message>(bytes: &Bytes) -> Result<M, ProtocolError> {
-    let mut r = Reader::shared(bytes);
-    let version = r.i16()?;
-    if version < M::MIN_VERSION {
-        return Err(ProtocolError::Version(version));
-    }
-    Ok(M::decode(&mut r, version.min(M::MAX_VERSION))?)
+    prefixed::decode_any_version(&mut Reader::shared(bytes)).map_err(|error| match error {
+        DecodeError::UnsupportedVersion { version, .. } => ProtocolError::Version(version),
+        error => error.into(),
+    })
 }
 
-fn by_topic(partitions: &[TopicPartition]) -> Vec<(String, Vec<i32>)> {
+/// Partitions by topic, sorted.
+fn sorted_by_topic<T>(
+    partitions: &[TopicPartition],
+    topic: impl FnMut(String, Vec<i32>) -> T,
+) -> Vec<T> {
     let mut sorted: Vec<&TopicPartition> = partitions.iter().collect();
     sorted.sort_unstable();
-    let mut topics: Vec<(String, Vec<i32>)> = Vec::new();
-    for TopicPartition { topic, partition } in sorted {
-        match topics.last_mut() {
-            Some((last, partitions)) if **last == **topic => partitions.push(*partition),
-            _ => topics.push((topic.to_string(), vec![*partition])),
-        }
-    }
-    topics
+    by_topic(sorted, topic)
 }
 
 fn flatten(
