@@ -5,10 +5,10 @@ use std::pin::Pin;
 use std::time::Duration;
 
 use super::error::AdminError;
-use crate::backoff;
 use crate::cluster::Cluster;
 use crate::options;
-use crate::setters::setters;
+use crate::options::backoff;
+use crate::options::setters::setters;
 
 /// What became of each thing that something was asked of.
 pub type Results<K, T> = BTreeMap<K, Result<T, AdminError>>;

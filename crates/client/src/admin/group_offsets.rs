@@ -12,7 +12,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, by_topic, for_all};
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::coordinator::{self, CommittedOffset, Identity};
+use crate::cluster::coordinator::{self, CommittedOffset, Identity};
 use crate::core::partition::{Position, TopicPartition};
 
 /// Last version of OffsetFetch in which topics have names: what was committed for a topic that is

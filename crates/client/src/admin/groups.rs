@@ -15,10 +15,10 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, for_all, join};
 use super::{Admin, AdminError, AdminFuture, ListedGroups, Results};
-use crate::coordinator;
+use crate::cluster::coordinator;
 use crate::core::group::protocol;
 use crate::core::partition::TopicPartition;
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 /// Protocol of groups whose members are consumers.
 const CONSUMER_PROTOCOL: &str = "consumer";

@@ -11,9 +11,9 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, by_topic, for_all, join, millis};
 use super::{Admin, AdminError, AdminFuture, Results};
+use crate::cluster::offsets::{self, FoundOffset, LookupError};
 use crate::core::fetch::IsolationLevel;
 use crate::core::partition::TopicPartition;
-use crate::offsets::{self, FoundOffset, LookupError};
 
 /// Which offset to look for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use super::ConsumerConfig;
 use super::group::Group;
 use super::offsets::{Offsets, TopicIds, topic_ids};
 use super::shared::Shared;
-use crate::coordinator::{self, CommittedOffset, Identity, PerPartition};
+use crate::cluster::coordinator::{self, CommittedOffset, Identity, PerPartition};
 use crate::core::fetch::PartitionErrorKind;
 use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::TopicPartition;

@@ -3,12 +3,12 @@
 use std::time::Duration;
 
 use super::pattern;
-use crate::backoff;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
 use crate::options;
-use crate::setters::setters;
+use crate::options::backoff;
+use crate::options::setters::setters;
 
 /// Longest `group.instance.id`.
 const ID_MAX: usize = 249;

@@ -7,7 +7,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::sync::Notify;
 
 use super::listener::{Event, RebalanceListener};
-use crate::coordinator::Identity;
+use crate::cluster::coordinator::Identity;
 use crate::core::fetch::Fetcher;
 use crate::core::group::{Action, GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};

@@ -9,12 +9,12 @@ use super::shared::{Shared, State};
 use super::why::{Unanswered, Why};
 use super::{PendingCommit, commit, pending};
 use crate::cluster::Cluster;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
+use crate::cluster::offsets::{self, FoundOffset};
 use crate::core::fetch::{FetchCounts, OffsetReset, PartitionStatus};
 use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
-use crate::offsets::{self, FoundOffset};
 
 /// A handle to a [`Consumer`](super::Consumer): commits, pauses, seeks and asks while another task
 /// polls. Clones are handles to the same consumer. It does not keep the consumer going: once that is

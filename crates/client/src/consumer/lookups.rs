@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::Shared;
 use super::{ConsumerConfig, commit, membership, pattern};
-use crate::backoff::{self, AUTHENTICATION_BACKOFF};
+use crate::cluster::offsets::{self, EARLIEST, LATEST, LookupError};
 use crate::core::code_name::code_name;
 use crate::core::connect_ahead;
 use crate::core::fetch::{OffsetReset, PartitionErrorKind, Unresolved};
@@ -18,7 +18,7 @@ use crate::core::group::{GroupProtocol, SubscribedTopics};
 use crate::core::metadata::Metadata;
 use crate::core::partition::Position;
 use crate::error::Error;
-use crate::offsets::{self, EARLIEST, LATEST, LookupError};
+use crate::options::backoff::{self, AUTHENTICATION_BACKOFF};
 
 /// How long a commit may keep lookups waiting.
 const COMMIT_TIMEOUT: Duration = Duration::from_secs(2);

@@ -14,12 +14,12 @@ use super::commit;
 use super::group::{InFlightRequest, Task};
 use super::offsets::{self, Offsets};
 use super::shared::Shared;
-use crate::backoff::AUTHENTICATION_BACKOFF;
-use crate::connection::Connection;
-use crate::coordinator::{self, CommittedOffset};
+use crate::cluster::coordinator::{self, CommittedOffset};
 use crate::core::group::{Action, GroupRequest, GroupResponse, RequestFailure, RequestId};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::net::connection::Connection;
+use crate::options::backoff::AUTHENTICATION_BACKOFF;
 
 /// What came of something that ran.
 enum Outcome {

@@ -38,12 +38,12 @@ pub use pending::PendingCommit;
 pub use why::{Unanswered, Why};
 
 use crate::cluster::Cluster;
+use crate::core::exclusive::Exclusive;
 use crate::core::fetch::{Budget, Fetcher, Loan, ReadMode};
 pub use crate::core::group::OnLeave;
 use crate::core::group::{Member, SubscribedTopics};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
-use crate::exclusive::Exclusive;
 use poll::Hearing;
 use shared::Shared;
 

@@ -7,7 +7,7 @@ use thalweg_wire::Uuid;
 
 use super::group::Group;
 use super::shared::Shared;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::fetch::Fetcher;
 use crate::core::partition::{Position, TopicPartition};
 

@@ -15,7 +15,7 @@ use tokio::sync::{oneshot, watch};
 use super::commit;
 use super::offsets::{Offsets, TopicIds};
 use super::shared::Shared;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 

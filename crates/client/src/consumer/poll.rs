@@ -6,9 +6,9 @@ use std::time::Duration;
 use super::listener::Event;
 use super::shared::Shared;
 use super::{Consumer, ListenerFuture, Rebalance};
+use crate::core::exclusive::Exclusive;
 use crate::core::fetch::Records;
 use crate::error::Error;
-use crate::exclusive::Exclusive;
 
 /// A member's application is known to be polling with such a precision.
 const LOOK_EVERY: Duration = Duration::from_millis(50);

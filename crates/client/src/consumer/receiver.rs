@@ -10,7 +10,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::core::fetch::budget::{Budget, Reservation};
 use crate::error::Error;
-use crate::raw::RawReceiver;
+use crate::net::raw::RawReceiver;
 
 /// Room for the first read of an answer.
 const FIRST: usize = 64 << 10;

@@ -12,8 +12,8 @@ use tokio::time::timeout;
 
 use super::shared::Shared;
 use super::source::{FetchConnection, rest};
-use crate::backoff::AUTHENTICATION_BACKOFF;
 use crate::error::Error;
+use crate::options::backoff::AUTHENTICATION_BACKOFF;
 use crate::options::bounded;
 
 /// The task that asks, once there is one.

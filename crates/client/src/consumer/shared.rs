@@ -16,7 +16,7 @@ use super::group::Group;
 use super::pending::PendingCommits;
 use super::source;
 use crate::cluster::Cluster;
-use crate::coordinator;
+use crate::cluster::coordinator;
 use crate::core::fetch::{Accepted, Fetcher, PositionReset};
 use crate::core::group::SubscribedTopics;
 use crate::core::metadata::{Broker, Metadata};

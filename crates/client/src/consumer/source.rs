@@ -15,12 +15,12 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::receiver::Receiver;
 use super::sessionless::SessionlessFetch;
 use super::shared::{Shared, Wake};
-use crate::auth::{self, Ask, SaslSession};
-use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::fetch::{Accepted, Budget, Planned};
 use crate::error::Error;
+use crate::net::auth::{self, Ask, SaslSession};
+use crate::net::raw::{Parts, RawConnection, RawSender};
+use crate::options::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::options::bounded;
-use crate::raw::{Parts, RawConnection, RawSender};
 
 /// A request that takes so long to be answered is one that the broker holds back.
 const HELD_BACK: Duration = Duration::from_millis(10);
@@ -409,7 +409,7 @@ mod tests {
 
     use super::*;
     use crate::Options;
-    use crate::transport::{ReadHalf, WriteHalf};
+    use crate::net::transport::{ReadHalf, WriteHalf};
 
     /// More than any socket takes in that nobody reads from.
     const TOO_MUCH: usize = 64 << 20;

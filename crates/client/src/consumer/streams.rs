@@ -14,11 +14,11 @@ use super::ConsumerHandle;
 use super::commit;
 use super::listener::Event;
 use super::offsets::Offsets;
-use crate::backoff;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::fetch::{Chunk, Passed, Records};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
+use crate::options::backoff;
 
 impl ConsumerHandle {
     /// Takes up to `max` records of any partition, or waits for some.

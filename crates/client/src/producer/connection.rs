@@ -16,12 +16,12 @@ use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::shared::Shared;
-use crate::auth::{self, Ask, SaslSession};
-use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
+use crate::net::auth::{self, Ask, SaslSession};
+use crate::net::raw::{Parts, RawConnection, RawReceiver, RawSender};
+use crate::options::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::options::bounded;
-use crate::raw::{Parts, RawConnection, RawReceiver, RawSender};
 
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
@@ -451,8 +451,8 @@ mod tests {
 
     use super::*;
     use crate::core::Metadata;
+    use crate::net::transport::{CloseSignal, ReadHalf, WriteHalf};
     use crate::producer::{Producer, ProducerConfig};
-    use crate::transport::{CloseSignal, ReadHalf, WriteHalf};
     use crate::{Cluster, Options};
 
     /// What ends a connection that a rebootstrap closes.

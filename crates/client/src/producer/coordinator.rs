@@ -17,15 +17,15 @@ use thalweg_wire::{ErrorCode, Request, Uuid};
 
 use super::config::ms;
 use super::shared::Shared;
-use crate::backoff::AUTHENTICATION_BACKOFF;
-use crate::connection::Connection;
-use crate::coordinator;
+use crate::cluster::coordinator;
 use crate::core::Metadata;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::transaction::{
     AskNext, Protocol, TransactionAnswer, TransactionOffsets, TransactionRequest,
 };
 use crate::error::Error;
+use crate::net::connection::Connection;
+use crate::options::backoff::AUTHENTICATION_BACKOFF;
 
 /// The pause before somebody is asked again who says that the transaction before is being completed, as
 /// that of Kafka's producer.

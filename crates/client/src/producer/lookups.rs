@@ -10,10 +10,10 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::config::{ProducerConfig, ms};
 use super::shared::Shared;
-use crate::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::core::connect_ahead;
 use crate::core::produce::ProduceErrorKind;
 use crate::error::Error;
+use crate::options::backoff::{self, AUTHENTICATION_BACKOFF};
 
 /// Looks for batches whose time is over at most this often, and at least this often.
 const WATCH_MIN: Duration = Duration::from_millis(10);

@@ -21,13 +21,13 @@ use tokio::time::timeout_at;
 pub use config::ProducerConfig;
 pub use transaction::Transaction;
 
-use crate::backoff;
 use crate::cluster::Cluster;
 use crate::core::produce::{
     AsProducerRecord, Memory, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
     RecordMetadata, Refused, Sender, Ticket,
 };
 use crate::error::Error;
+use crate::options::backoff;
 use shared::{Shared, Wanted};
 
 /// How long a topic is asked for at least, once somebody wanted to send to it.

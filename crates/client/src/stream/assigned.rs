@@ -15,8 +15,8 @@ use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
 use super::hub::Hub;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::consumer::ConsumerHandle;
-use crate::coordinator::CommittedOffset;
 use crate::core::fetch::{Chunk, Passed, Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;

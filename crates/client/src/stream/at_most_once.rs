@@ -10,9 +10,9 @@ use super::committable::{CommittableMessage, CommittableOffset};
 use super::control::Control;
 use super::shape::WithOffset;
 use super::source::Source;
+use crate::core::exclusive::Exclusive;
 use crate::core::fetch::SharedRecord;
 use crate::error::Error;
-use crate::exclusive::Exclusive;
 
 /// Hands a record out once its offset is committed: none comes twice, whatever happens, and one
 /// whose work was not finished is not seen again. Each record costs a commit.

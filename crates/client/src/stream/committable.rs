@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::assigned::AssignedPartition;
 use super::hub::Hub;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;

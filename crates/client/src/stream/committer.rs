@@ -15,7 +15,7 @@ use tokio::time::{Instant, Sleep, sleep_until};
 use super::committable::{Committable, Hubs};
 use crate::error::Error;
 use crate::options;
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 /// Whether somebody waits for commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -8,11 +8,11 @@ use thalweg_wire::ApiKey;
 use tokio::time::timeout;
 
 use crate::cluster::Cluster;
+use crate::cluster::coordinator::CommittedOffset;
+use crate::cluster::offsets::FoundOffset;
 use crate::consumer::{Consumer, ConsumerHandle};
-use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::offsets::FoundOffset;
 use crate::options;
 
 use super::settings::ConsumerSettings;

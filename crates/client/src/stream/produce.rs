@@ -19,8 +19,8 @@ use super::committer::{CommitterSettings, OffsetBatches};
 use super::envelope::{Envelope, OwnedProducerRecord, Results};
 use crate::core::produce::{ProduceError, ProduceErrorKind, RecordMetadata};
 use crate::error::Error;
+use crate::options::setters::setters;
 use crate::producer::{Delivery, Producer, TrySendError};
-use crate::setters::setters;
 
 /// How records of a stream are produced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,8 +15,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::consumer::is_passing;
-use crate::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;

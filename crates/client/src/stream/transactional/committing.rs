@@ -21,7 +21,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::TransactionSettings;
 use super::given::{Given, Objection, TakenIn};
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::{AbortReason, TransactionError};
 use crate::error::Error;

@@ -26,8 +26,8 @@ use crate::cluster::Cluster;
 use crate::core::fetch::IsolationLevel;
 use crate::error::Error;
 use crate::options;
+use crate::options::setters::setters;
 use crate::producer::Producer;
-use crate::setters::setters;
 
 /// When the transactions of a stream are committed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

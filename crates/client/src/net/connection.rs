@@ -29,10 +29,10 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use crate::auth::{self, Ask, SaslSession};
+use super::auth::{self, Ask, SaslSession};
+use super::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
 use crate::error::Error;
 use crate::options::{Options, bounded};
-use crate::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
 
 /// More requests in flight than anybody needs.
 const IN_FLIGHT_MAX: usize = 1 << 16;
@@ -214,7 +214,12 @@ impl Connection {
     fn decode<R: Request>(&self, body: &Bytes, version: i16) -> Result<R::Response, Error> {
         let response = raw::decode::<R>(self.addr(), body, version)?;
         if let Ok(throttle_ms @ 1..) = u64::try_from(response.throttle_time_ms()) {
-            tracing::warn!(addr = %self.addr(), throttle_ms, "a broker throttles this client");
+            tracing::warn!(
+                target: "thalweg::connection",
+                addr = %self.addr(),
+                throttle_ms,
+                "a broker throttles this client"
+            );
             self.handle.shared.throttle(Duration::from_millis(throttle_ms));
         }
         Ok(response)

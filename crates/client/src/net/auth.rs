@@ -14,9 +14,9 @@ use thalweg_wire::messages::ApiVersionsRequest;
 use thalweg_wire::{ApiKey, ErrorCode, Writer, secret};
 use tokio::time::{Instant, timeout};
 
+use super::raw;
 use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, SaslOptions, bounded};
-use crate::raw;
 
 /// Shortest session that is believed.
 const LIFETIME_MIN: Duration = Duration::from_millis(100);

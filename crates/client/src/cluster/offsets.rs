@@ -8,7 +8,7 @@ use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOff
 use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::time::{Instant, timeout_at};
 
-use crate::cluster::Cluster;
+use super::Cluster;
 use crate::core::code_name::code_name;
 use crate::core::fetch::{IsolationLevel, PartitionError, PartitionErrorKind};
 use crate::core::partition::TopicPartition;

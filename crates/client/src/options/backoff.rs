@@ -4,9 +4,9 @@
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
+use super::bounded;
 use crate::core::backoff;
 pub(crate) use crate::core::backoff::{AUTHENTICATION_BACKOFF, RETRY_BACKOFF, RETRY_BACKOFF_MAX};
-use crate::options::bounded;
 
 /// No pause at all would be nothing but trying.
 const PAUSE_MIN: Duration = Duration::from_millis(1);

@@ -15,12 +15,12 @@ use thalweg_wire::messages::offset_fetch_request::{
 use thalweg_wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, OffsetFetchRequest};
 use thalweg_wire::{ErrorCode, Request, Uuid};
 
-use crate::cluster::Cluster;
-use crate::connection::Connection;
+use super::Cluster;
 use crate::core::Metadata;
 use crate::core::metadata::Broker;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
+use crate::net::connection::Connection;
 
 /// Kind of coordinator: of a group.
 pub(crate) const GROUP: i8 = 0;

@@ -15,11 +15,11 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 pub use thalweg_connection::pipeline::{begin_request, encode_request, set_correlation_id};
 
-use crate::auth::{self, Ask, SaslSession};
+use super::auth::{self, Ask, SaslSession};
+use super::transport::{self, CloseSignal, ReadHalf, WriteHalf};
 use crate::core::metadata::NodeIdentity;
 use crate::error::Error;
 use crate::options::{Options, bounded};
-use crate::transport::{self, CloseSignal, ReadHalf, WriteHalf};
 
 /// First version of ApiVersions that names the broker which is meant (KIP-1242).
 const FIRST_WITH_NODE: i16 = 5;

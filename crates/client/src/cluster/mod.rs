@@ -9,6 +9,9 @@
 //! What this does not do: retry requests or refresh metadata by itself. Who sends knows what an
 //! error means then.
 
+pub(crate) mod coordinator;
+pub(crate) mod offsets;
+
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -22,15 +25,15 @@ use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid, secret};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, timeout};
 
-use crate::backoff::RETRY_BACKOFF_MAX;
-use crate::connection::Connection;
 use crate::core::Metadata;
 use crate::core::metadata::{Broker, Leader, LoweredEpoch, NodeIdentity};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::net::connection::Connection;
+use crate::net::raw::RawConnection;
+use crate::net::transport::CloseSignal;
+use crate::options::backoff::RETRY_BACKOFF_MAX;
 use crate::options::{MetadataRecoveryStrategy, Options};
-use crate::raw::RawConnection;
-use crate::transport::CloseSignal;
 
 /// How long one address is tried alone, before the next is tried beside it.
 const HEAD_START: Duration = Duration::from_secs(1);

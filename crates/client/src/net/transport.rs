@@ -18,9 +18,9 @@ use tokio::time::{Instant, timeout};
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
 use crate::error::{AuthenticationError, Error};
-use crate::options::{Options, Security};
 #[cfg(feature = "tls")]
-use crate::tls::TlsOptions;
+use crate::options::tls::TlsOptions;
+use crate::options::{Options, Security};
 
 /// How an alert begins: its type, and the first byte of TLS's version.
 const TLS_ALERT: usize = 0x1503;

@@ -1,14 +1,19 @@
 //! How connections behave, and how they are protected.
 
+pub(crate) mod backoff;
+pub(crate) mod setters;
+#[cfg(feature = "tls")]
+pub(crate) mod tls;
+
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::setters::setters;
-
-#[cfg(feature = "tls")]
-pub use crate::tls::{Identity, Pem, Roots, TlsOptions};
 pub use thalweg_connection::Mechanism;
+#[cfg(feature = "tls")]
+pub use tls::{Identity, Pem, Roots, TlsOptions};
+
+use setters::setters;
 
 /// As long as anybody means by "forever": what is longer does not fit a clock.
 const FOREVER: Duration = Duration::from_secs(10 * 365 * 24 * 60 * 60);
