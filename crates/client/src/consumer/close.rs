@@ -6,8 +6,9 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::Consumer;
+use super::commits::automatic;
 use super::poll::InPoll;
-use super::{Consumer, membership};
 use crate::core::group::{Member, OnLeave};
 use crate::error::Error;
 use crate::options;
@@ -130,9 +131,7 @@ impl Consumer {
         } else {
             // No member: there may be something to commit all the same.
             let all = self.assignment();
-            timeout_at(deadline, membership::commit_acknowledged(&self.shared, &all))
-                .await
-                .map(drop)
+            timeout_at(deadline, automatic::commit_acknowledged(&self.shared, &all)).await.map(drop)
         };
         if pending.and(left).is_err() {
             let group = self.shared.config.group_id.clone().unwrap_or_default();

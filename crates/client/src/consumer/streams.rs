@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use thalweg_wire::Uuid;
 
-use super::ConsumerHandle;
-use super::commit;
-use super::listener::Event;
-use super::offsets::Offsets;
+use super::commits::commit;
+use super::commits::offsets::Offsets;
+use super::handle::ConsumerHandle;
+use super::state::group::Event;
 use crate::cluster::coordinator::CommittedOffset;
 use crate::core::fetch::{Chunk, Passed, Records};
 use crate::core::partition::{Position, TopicPartition};

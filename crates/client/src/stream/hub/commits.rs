@@ -16,7 +16,6 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
 use crate::cluster::coordinator::CommittedOffset;
-use crate::consumer::is_passing;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
@@ -122,7 +121,9 @@ impl Hub {
             failures += 1;
             let pause = self.handle.backoff(failures);
             match result {
-                Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
+                Err(error)
+                    if error.is_between_generations() && Instant::now() + pause < deadline =>
+                {
                     tracing::debug!(%error, "a commit is tried again");
                     tokio::time::sleep(pause).await;
                 }

@@ -3,7 +3,7 @@
 use crate::error::Error;
 
 /// Matches whole names of topics.
-pub(super) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
+pub(in crate::consumer) fn matcher(pattern: &str) -> Result<regex_lite::Regex, Error> {
     regex_lite::Regex::new(&format!("^(?:{pattern})$")).map_err(|error| Error::Config {
         name: "the subscribed pattern".into(),
         reason: format!("is not a regular expression: {error}"),

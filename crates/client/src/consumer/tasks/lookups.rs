@@ -8,9 +8,10 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::shared::Shared;
-use super::{ConsumerConfig, commit, membership, pattern};
 use crate::cluster::offsets::{self, EARLIEST, LATEST, LookupError};
+use crate::consumer::commits::{automatic, commit};
+use crate::consumer::config::{ConsumerConfig, pattern};
+use crate::consumer::state::shared::Shared;
 use crate::core::code_name::code_name;
 use crate::core::connect_ahead;
 use crate::core::fetch::{OffsetReset, PartitionErrorKind, Unresolved};
@@ -74,7 +75,7 @@ impl MetadataRequested {
 }
 
 /// Looks after a consumer for as long as it lives.
-pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
+pub(in crate::consumer) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
     let mut asked = MetadataRequested { at: Instant::now(), missing: 0, seeking_since: None };
     let mut failures = 0u32;
     let seed = backoff::random();
@@ -86,7 +87,7 @@ pub(super) async fn run(shared: Weak<Shared>, lookup: Arc<Notify>) {
         if commits && Instant::now() >= next_commit {
             next_commit = Instant::now() + interval;
             // A coordinator that is away must not keep this from everything else there is to do.
-            let commit = membership::commit_news(&strong);
+            let commit = automatic::commit_news(&strong);
             if timeout(COMMIT_TIMEOUT, commit).await.is_err() {
                 tracing::warn!("what was read was not committed in time, and will be later");
             }
@@ -163,7 +164,7 @@ async fn find_committed(shared: &Arc<Shared>) -> Left {
 }
 
 /// Tells everybody who fetches of room in the budget, for as long as the consumer lives.
-pub(super) async fn watch_room(shared: Weak<Shared>, room: Arc<Notify>) {
+pub(in crate::consumer) async fn watch_room(shared: Weak<Shared>, room: Arc<Notify>) {
     loop {
         room.notified().await;
         let Some(shared) = shared.upgrade() else { return };

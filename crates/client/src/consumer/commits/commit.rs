@@ -7,31 +7,17 @@ use std::time::Duration;
 use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::time::timeout_at;
 
-use super::ConsumerConfig;
-use super::group::Group;
-use super::offsets::{Offsets, TopicIds, topic_ids};
-use super::shared::Shared;
+use super::offsets::{Offsets, handed_out, topic_ids};
 use crate::cluster::coordinator::{self, CommittedOffset, Identity, PerPartition};
+use crate::consumer::config::ConsumerConfig;
+use crate::consumer::state::group::Group;
+use crate::consumer::state::pending::TopicIds;
+use crate::consumer::state::shared::Shared;
 use crate::core::fetch::PartitionErrorKind;
 use crate::core::group::{GroupStatus, Member};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
-
-/// What polls have given so far of what is read now.
-pub(super) fn handed_out(shared: &Arc<Shared>) -> Offsets {
-    shared.with(|state| {
-        let known_losses = state.group.as_ref().map_or(0, Group::losses);
-        let fetcher = &state.fetcher;
-        let offsets = fetcher.partitions().filter_map(|partition| {
-            let position = fetcher.position(partition)?;
-            Some(((**partition).clone(), CommittedOffset { position, metadata: None }))
-        });
-        let offsets: Vec<_> = offsets.collect();
-        let topic_ids = topic_ids(fetcher, offsets.iter().map(|(partition, _)| partition));
-        Offsets { offsets, known_losses, topic_ids }
-    })
-}
 
 /// The error, once, that says that some of what was given can no longer be committed. It is asked for
 /// behind a commit that succeeded: whoever hears of a failed one asks again, and hears of this then.
@@ -47,7 +33,7 @@ fn lost(shared: &Arc<Shared>) -> Result<(), Error> {
 }
 
 /// Commits what polls have given so far, behind what was to be committed before.
-pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
+pub(in crate::consumer) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error> {
     let tries = Tries::new(shared);
     let idle = async {
         shared.pending.idle().await;
@@ -59,7 +45,10 @@ pub(super) async fn commit_handed_out(shared: &Arc<Shared>) -> Result<(), Error>
 }
 
 /// Commits what polls have given.
-pub(super) async fn commit_given(shared: &Arc<Shared>, offsets: Offsets) -> Result<(), Error> {
+pub(in crate::consumer) async fn commit_given(
+    shared: &Arc<Shared>,
+    offsets: Offsets,
+) -> Result<(), Error> {
     commit_given_by(shared, offsets, Tries::new(shared)).await
 }
 
@@ -77,13 +66,16 @@ async fn commit_given_by(
 }
 
 /// Commits offsets and waits until the coordinator has them; the first that is refused is the error.
-pub(super) async fn commit(shared: &Arc<Shared>, offsets: Offsets) -> Result<(), Error> {
+pub(in crate::consumer) async fn commit(
+    shared: &Arc<Shared>,
+    offsets: Offsets,
+) -> Result<(), Error> {
     commit_each(shared, offsets).await?.into_values().next().map_or(Ok(()), Err)
 }
 
 /// Commits offsets; gives those that are not committed, each with the reason. The others are
 /// committed. An error is one that concerns them all.
-pub(super) async fn commit_each(
+pub(in crate::consumer) async fn commit_each(
     shared: &Arc<Shared>,
     offsets: Offsets,
 ) -> Result<BTreeMap<TopicPartition, Error>, Error> {
@@ -249,7 +241,7 @@ async fn attempt(
 }
 
 /// What the group committed for partitions.
-pub(super) async fn committed(
+pub(in crate::consumer) async fn committed(
     shared: &Arc<Shared>,
     partitions: &[TopicPartition],
 ) -> Result<Vec<(TopicPartition, Option<CommittedOffset>)>, Error> {
@@ -279,7 +271,7 @@ pub(super) async fn committed(
 
 /// Looks up once what is committed for the partitions that wait for it, and lets them begin there.
 /// One that is refused for good fails, and keeps no other one waiting. Says whether all are known.
-pub(super) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
+pub(in crate::consumer) async fn settle(shared: &Arc<Shared>) -> Result<bool, Error> {
     let partitions = shared.lock().fetcher.without_committed();
     if partitions.is_empty() {
         return Ok(true);
@@ -351,20 +343,6 @@ fn is_about_member(code: ErrorCode) -> bool {
 fn tell_member(shared: &Arc<Shared>, api: ApiKey, code: ErrorCode, identity: &Identity) {
     let now_ms = shared.now_ms();
     shared.with_group(|group, _| group.refused(api, code, identity, now_ms));
-}
-
-/// Whether an error says only that the member is on its way to another generation.
-pub(crate) fn is_passing(error: &Error) -> bool {
-    matches!(
-        error,
-        Error::Group {
-            code: ErrorCode::UNKNOWN_MEMBER_ID
-                | ErrorCode::STALE_MEMBER_EPOCH
-                | ErrorCode::ILLEGAL_GENERATION
-                | ErrorCode::REBALANCE_IN_PROGRESS,
-            ..
-        }
-    )
 }
 
 async fn look_up(

@@ -1,19 +1,17 @@
 //! Offsets that are to be committed, with what they rest on.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use thalweg_wire::Uuid;
-
-use super::group::Group;
-use super::shared::Shared;
 use crate::cluster::coordinator::CommittedOffset;
+use crate::consumer::state::group::Group;
+use crate::consumer::state::pending::TopicIds;
+use crate::consumer::state::shared::Shared;
 use crate::core::fetch::Fetcher;
 use crate::core::partition::{Position, TopicPartition};
 
 /// Offsets to commit.
 #[derive(Default)]
-pub(super) struct Offsets {
+pub(in crate::consumer) struct Offsets {
     pub offsets: Vec<(TopicPartition, CommittedOffset)>,
     /// The last loss that whoever names these offsets knows of: what was lost by a later one is
     /// somebody else's, or was, though the member may have come back and may have it again.
@@ -23,11 +21,8 @@ pub(super) struct Offsets {
     pub topic_ids: TopicIds,
 }
 
-/// Ids of topics by name, as far as they are known.
-pub(super) type TopicIds = BTreeMap<Arc<str>, Uuid>;
-
 /// The ids by which the partitions are read here.
-pub(super) fn topic_ids<'a>(
+pub(in crate::consumer) fn topic_ids<'a>(
     fetcher: &Fetcher,
     partitions: impl IntoIterator<Item = &'a TopicPartition>,
 ) -> TopicIds {
@@ -66,4 +61,19 @@ impl Offsets {
             |(partition, position)| (partition, CommittedOffset { position, metadata: None });
         Offsets::named(shared, positions.into_iter().map(without_metadata))
     }
+}
+
+/// What polls have given so far of what is read now.
+pub(in crate::consumer) fn handed_out(shared: &Arc<Shared>) -> Offsets {
+    shared.with(|state| {
+        let known_losses = state.group.as_ref().map_or(0, Group::losses);
+        let fetcher = &state.fetcher;
+        let offsets = fetcher.partitions().filter_map(|partition| {
+            let position = fetcher.position(partition)?;
+            Some(((**partition).clone(), CommittedOffset { position, metadata: None }))
+        });
+        let offsets: Vec<_> = offsets.collect();
+        let topic_ids = topic_ids(fetcher, offsets.iter().map(|(partition, _)| partition));
+        Offsets { offsets, known_losses, topic_ids }
+    })
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::{Duration, Instant};
 
@@ -11,12 +11,11 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-use super::config::ConsumerConfig;
 use super::group::Group;
 use super::pending::PendingCommits;
-use super::source;
 use crate::cluster::Cluster;
 use crate::cluster::coordinator;
+use crate::consumer::config::ConsumerConfig;
 use crate::core::fetch::{Accepted, Fetcher, PositionReset};
 use crate::core::group::SubscribedTopics;
 use crate::core::metadata::{Broker, Metadata};
@@ -26,7 +25,7 @@ use crate::error::Error;
 const ERRORS_MAX: usize = 16;
 
 /// Shared by the handle, the tasks that fetch, and the one that looks after the rest.
-pub(super) struct Shared {
+pub(in crate::consumer) struct Shared {
     pub cluster: Cluster,
     pub config: ConsumerConfig,
     state: Mutex<State>,
@@ -42,12 +41,13 @@ pub(super) struct Shared {
     pub lookup: Arc<Notify>,
     /// The tasks that fetch; `None` once nothing is to be fetched any more.
     sources: Mutex<Option<HashMap<i32, Source>>>,
+    begin_source: BeginSource,
     runtime: Handle,
     began: Instant,
 }
 
 /// Guarded by one lock, which is held for moments and never across an await.
-pub(super) struct State {
+pub(in crate::consumer) struct State {
     pub fetcher: Fetcher,
     /// Brokers to which a connection is kept before there is anything to fetch.
     pub ahead: BTreeSet<i32>,
@@ -97,7 +97,7 @@ impl State {
 
 /// Tells whoever waits for records, as a future or as a stream, that there may be some.
 #[derive(Default)]
-pub(super) struct Arrivals {
+pub(in crate::consumer) struct Arrivals {
     notify: Notify,
     waker: Mutex<Option<Waker>>,
 }
@@ -127,12 +127,16 @@ impl Arrivals {
 
 /// Tells the task that fetches from a broker something.
 #[derive(Default)]
-pub(super) struct Wake {
+pub(in crate::consumer) struct Wake {
     /// There may be something to ask.
     pub look: Notify,
     /// There is something that the request under way does not ask for.
     pub late: Notify,
 }
+
+/// Begins the task that fetches from a broker for as long as the consumer lives.
+pub(in crate::consumer) type BeginSource =
+    fn(&Handle, Weak<Shared>, i32, Arc<Wake>) -> JoinHandle<()>;
 
 struct Source {
     wake: Arc<Wake>,
@@ -156,6 +160,7 @@ impl Shared {
         config: ConsumerConfig,
         fetcher: Fetcher,
         lookup: Arc<Notify>,
+        begin_source: BeginSource,
     ) -> Shared {
         let instance = config.group_instance_id.clone();
         let group = config.group_id.as_deref().map(|id| Group::new(id.into(), instance));
@@ -181,6 +186,7 @@ impl Shared {
             pending: PendingCommits::default(),
             lookup,
             sources: Mutex::new(Some(HashMap::new())),
+            begin_source,
             runtime: Handle::current(),
             began: Instant::now(),
         }
@@ -296,11 +302,8 @@ impl Shared {
         for broker in brokers {
             let source = sources.entry(broker).or_insert_with(|| {
                 let wake = Arc::new(Wake::default());
-                let task = self.runtime.spawn(source::run(
-                    Arc::downgrade(self),
-                    broker,
-                    Arc::clone(&wake),
-                ));
+                let shared = Arc::downgrade(self);
+                let task = (self.begin_source)(&self.runtime, shared, broker, Arc::clone(&wake));
                 Source { wake, task }
             });
             source.wake.look.notify_one();

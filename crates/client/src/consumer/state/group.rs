@@ -6,7 +6,6 @@ use std::sync::Arc;
 use thalweg_wire::{ApiKey, ErrorCode};
 use tokio::sync::Notify;
 
-use super::listener::{Event, RebalanceListener};
 use crate::cluster::coordinator::Identity;
 use crate::core::fetch::Fetcher;
 use crate::core::group::{Action, GroupStatus, Member};
@@ -14,13 +13,14 @@ use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// The group that a consumer commits to, and its membership when it subscribes.
-pub(super) struct Group {
+pub(in crate::consumer) struct Group {
     pub id: Arc<str>,
     pub instance: Option<String>,
     pub member: Option<Member>,
     /// Tells the membership's task that something happened.
     pub wake: Arc<Notify>,
-    pub listener: Option<Arc<dyn RebalanceListener>>,
+    /// The application has a listener, which hears of events from within polls.
+    pub has_listener: bool,
     /// What the listener has to hear of.
     pub events: VecDeque<Event>,
     /// The application is in a poll.
@@ -51,15 +51,23 @@ pub(super) struct Group {
 }
 
 /// Something that was asked of a coordinator.
-pub(super) struct InFlightRequest {
+pub(in crate::consumer) struct InFlightRequest {
     pub api: ApiKey,
     /// `None` where any broker may answer.
     pub broker: Option<i32>,
     pub since_ms: u64,
 }
 
+/// What a listener has to hear of.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(in crate::consumer) enum Event {
+    Assigned(Vec<TopicPartition>),
+    Revoked { partitions: Vec<TopicPartition>, deadline_ms: u64 },
+    Lost(Vec<TopicPartition>),
+}
+
 /// Partitions that are being given up.
-pub(super) struct Revocation {
+pub(in crate::consumer) struct Revocation {
     /// Tells it from those before and after it.
     pub number: u64,
     pub partitions: Vec<TopicPartition>,
@@ -68,7 +76,7 @@ pub(super) struct Revocation {
 }
 
 /// What the membership's task has to do.
-pub(super) enum Task {
+pub(in crate::consumer) enum Task {
     /// A request, or a lookup.
     Ask(Action),
     /// Look up what is committed for partitions that were assigned.
@@ -84,7 +92,7 @@ impl Group {
             instance,
             member: None,
             wake: Arc::new(Notify::new()),
-            listener: None,
+            has_listener: false,
             events: VecDeque::new(),
             in_poll: false,
             revocation: None,
@@ -105,12 +113,12 @@ impl Group {
     /// Is no member any more, and remembers nothing of it.
     pub fn forget_membership(&mut self) {
         let (id, instance) = (Arc::clone(&self.id), self.instance.take());
-        let (wake, listener) = (Arc::clone(&self.wake), self.listener.take());
+        let (wake, has_listener) = (Arc::clone(&self.wake), self.has_listener);
         let (revocations, commits) = (self.revocations, self.commits);
         let (losses, lost_by) = (self.losses, std::mem::take(&mut self.lost_by));
         *self = Group {
             wake,
-            listener,
+            has_listener,
             revocations,
             commits,
             losses,
@@ -215,7 +223,7 @@ impl Group {
             // It joins again, and its task sleeps.
             self.wake.notify_one();
         }
-        if self.listener.is_none() {
+        if !self.has_listener {
             self.events.clear();
             self.finish_revocation();
         }
@@ -286,9 +294,8 @@ impl Group {
                     }
                     // Without a listener the next poll, or the one under way, says it is done. Who
                     // leaves has said so.
-                    let is_done =
-                        self.listener.is_none() && (self.in_poll || self.is_on_its_way_out());
-                    if self.listener.is_some() {
+                    let is_done = !self.has_listener && (self.in_poll || self.is_on_its_way_out());
+                    if self.has_listener {
                         let partitions = partitions.clone();
                         self.events.push_back(Event::Revoked { partitions, deadline_ms });
                     }
@@ -302,7 +309,7 @@ impl Group {
                         fetcher.add_committed(partition);
                     }
                     fetcher.remove_parked();
-                    if self.listener.is_some() {
+                    if self.has_listener {
                         for partition in &added {
                             fetcher.hold(partition);
                         }
@@ -320,7 +327,7 @@ impl Group {
                     }
                     self.revocation = None;
                     self.events.retain(|event| !matches!(event, Event::Revoked { .. }));
-                    if self.listener.is_some() {
+                    if self.has_listener {
                         self.events.push_back(Event::Lost(partitions));
                     }
                 }

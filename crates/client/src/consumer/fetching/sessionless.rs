@@ -10,8 +10,8 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::shared::Shared;
-use super::source::{FetchConnection, rest};
+use super::connection::{FetchConnection, rest};
+use crate::consumer::state::shared::Shared;
 use crate::error::Error;
 use crate::options::backoff::AUTHENTICATION_BACKOFF;
 use crate::options::bounded;

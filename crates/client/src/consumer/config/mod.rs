@@ -1,8 +1,9 @@
 //! How a consumer behaves.
 
+pub(super) mod pattern;
+
 use std::time::Duration;
 
-use super::pattern;
 use crate::core::fetch::{FetchSettings, IsolationLevel, OffsetReset};
 use crate::core::group::{GroupProtocol, GroupSettings};
 use crate::error::Error;
@@ -179,7 +180,7 @@ impl ConsumerConfig {
     }
 
     /// What concerns the group.
-    pub(super) fn check_group(&self) -> Result<(), Error> {
+    pub(in crate::consumer) fn check_group(&self) -> Result<(), Error> {
         if self.group_id.as_deref() == Some("") {
             return Err(wrong("group.id", "is empty"));
         }
@@ -245,7 +246,7 @@ impl ConsumerConfig {
     }
 
     /// The same with times that can be added to a moment.
-    pub(super) fn bounded(mut self) -> ConsumerConfig {
+    pub(in crate::consumer) fn bounded(mut self) -> ConsumerConfig {
         for time in [
             &mut self.fetch_max_wait,
             &mut self.auto_commit_interval,
@@ -263,12 +264,16 @@ impl ConsumerConfig {
     }
 
     /// The pause after so many failures in a row.
-    pub(super) fn backoff(&self, failures: u32) -> Duration {
+    pub(in crate::consumer) fn backoff(&self, failures: u32) -> Duration {
         backoff::pause(self.retry_backoff, self.retry_backoff_max, failures)
     }
 
     /// What of this concerns membership in group `id`.
-    pub(super) fn group_settings(&self, id: &str, request_timeout: Duration) -> GroupSettings {
+    pub(in crate::consumer) fn group_settings(
+        &self,
+        id: &str,
+        request_timeout: Duration,
+    ) -> GroupSettings {
         let ms = |time: Duration| u32::try_from(time.as_millis()).unwrap_or(u32::MAX);
         GroupSettings {
             instance_id: self.group_instance_id.clone(),
@@ -285,7 +290,7 @@ impl ConsumerConfig {
     }
 
     /// What of this concerns fetching; an error names a value that makes no sense.
-    pub(super) fn fetch_settings(&self) -> Result<FetchSettings, Error> {
+    pub(in crate::consumer) fn fetch_settings(&self) -> Result<FetchSettings, Error> {
         if self.fetch_min_bytes < 0 {
             return Err(wrong("fetch.min.bytes", "is negative"));
         }

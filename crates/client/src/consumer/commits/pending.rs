@@ -4,23 +4,21 @@
 //! meanwhile goes with the next one. So there is one task and one set of offsets at most, however
 //! often a commit is asked for.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::sync::{oneshot, watch};
+use tokio::sync::oneshot;
 
 use super::commit;
-use super::offsets::{Offsets, TopicIds};
-use super::shared::Shared;
-use crate::cluster::coordinator::CommittedOffset;
-use crate::core::partition::TopicPartition;
+use super::offsets::{self, Offsets};
+use crate::consumer::state::pending::NextCommit;
+use crate::consumer::state::shared::Shared;
 use crate::error::Error;
 
 /// A commit that goes on whether or not anybody waits for it: see
-/// [`Consumer::commit_async`](super::Consumer::commit_async). As a future it gives what became of
+/// [`Consumer::commit_async`](crate::Consumer::commit_async). As a future it gives what became of
 /// the commit.
 #[must_use = "drop it if nobody wants to know what becomes of the commit"]
 pub struct PendingCommit {
@@ -43,48 +41,13 @@ impl fmt::Debug for PendingCommit {
     }
 }
 
-/// The commits of one consumer that nobody has to wait for.
-pub(super) struct PendingCommits {
-    next: Mutex<Next>,
-    is_running: watch::Sender<bool>,
-}
-
-/// What the next one commits, and who wants to know.
-#[derive(Default)]
-struct Next {
-    offsets: BTreeMap<TopicPartition, CommittedOffset>,
-    /// As [`Offsets::known_losses`].
-    known_losses: u64,
-    /// As [`Offsets::topic_ids`].
-    topic_ids: TopicIds,
-    waiting: Vec<oneshot::Sender<Result<(), Error>>>,
-}
-
-impl Default for PendingCommits {
-    fn default() -> PendingCommits {
-        PendingCommits { next: Mutex::default(), is_running: watch::Sender::new(false) }
-    }
-}
-
-impl PendingCommits {
-    fn lock(&self) -> MutexGuard<'_, Next> {
-        self.next.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits until none is under way.
-    pub async fn idle(&self) {
-        // The sender is part of this.
-        drop(self.is_running.subscribe().wait_for(|is_running| !is_running).await);
-    }
-}
-
 /// Commits what polls have given so far, behind what is under way; of a partition the last offset counts.
-pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
+pub(in crate::consumer) fn begin(shared: &Arc<Shared>) -> PendingCommit {
     let (tell, done) = oneshot::channel();
     let pending = &shared.pending;
     let mut next = pending.lock();
     // Looked at under the lock: of two that begin at the same time the later one must know more.
-    let given = commit::handed_out(shared);
+    let given = offsets::handed_out(shared);
     // What was lost since the last time is not committed as if it were of now: [`commit::commit_given`]
     // says so.
     let before = std::mem::replace(&mut next.known_losses, given.known_losses);
@@ -113,7 +76,7 @@ pub(super) fn begin(shared: &Arc<Shared>) -> PendingCommit {
 
 async fn run(shared: Arc<Shared>) {
     loop {
-        let Next { offsets, known_losses, topic_ids, waiting } = {
+        let NextCommit { offsets, known_losses, topic_ids, waiting } = {
             let mut next = shared.pending.lock();
             if next.waiting.is_empty() {
                 shared.pending.is_running.send_replace(false);
