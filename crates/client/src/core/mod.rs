@@ -13,6 +13,7 @@ pub mod metadata;
 pub mod partition;
 pub mod produce;
 mod random;
+pub mod record;
 #[cfg(test)]
 mod seeds;
 

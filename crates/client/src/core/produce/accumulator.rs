@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::batch::{Batch, BatchKey, Begin, ProducerRecord};
+use super::batch::{Batch, BatchKey, Begin};
 use super::error::{ProduceError, ProduceErrorKind};
 use super::murmur2;
 use super::outcome::{Failure, Flushing, Settled, Ticket};

@@ -22,11 +22,12 @@ use bytes::Bytes;
 use thalweg_wire::messages::fetch_request::FetchRequestRef;
 use thalweg_wire::{DecodeError, EncodeError, ErrorCode, Writer};
 
+use super::Fetcher;
 use super::accept::Accepted;
-use super::cursor::Cursor;
 use super::plan::{Planned, write};
-use super::session::{ByPartition, RequestedPartition};
-use super::{Fetcher, Slot, Source};
+use crate::core::fetch::cursor::{Cursor, Slot};
+use crate::core::fetch::session::{ByPartition, RequestedPartition};
+use crate::core::fetch::source::Source;
 
 /// The epoch of a request that belongs to no session.
 const NO_SESSION: i32 = -1;
@@ -34,25 +35,6 @@ const NO_SESSION: i32 = -1;
 const MOVED_WAIT_MS: i32 = 20;
 /// Requests that wait so between two answers of the session: those of half a minute.
 const MOVED_WAITS_MAX: u32 = 1_500;
-
-/// What is asked of a broker without a session.
-#[derive(Debug, Default)]
-pub(super) struct Sessionless {
-    in_flight: bool,
-    /// Somebody was told that there may be something, and has not looked yet.
-    woken: bool,
-    /// Requests for which the broker waited since the session's last answer.
-    waits: u32,
-    asked: ByPartition<RequestedPartition>,
-}
-
-impl Sessionless {
-    /// The next one that wants something says so again.
-    pub fn forget_wake(&mut self) {
-        self.woken = false;
-        self.waits = 0;
-    }
-}
 
 impl Fetcher {
     /// Notes that a partition wants something of a broker that does not answer just now.

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
-use super::cursor::Cursor;
-use super::{Fetcher, Slot};
+use super::Fetcher;
+use crate::core::fetch::cursor::{Cursor, Slot};
 use crate::core::metadata::{Leader, Metadata};
 use crate::core::partition::TopicPartition;
 
 impl Fetcher {
     /// Takes over who leads what. A partition whose topic has another id than before begins where
-    /// [`FetchSettings::reset`](super::FetchSettings::reset) says.
+    /// [`FetchSettings::reset`](crate::core::fetch::FetchSettings::reset) says.
     pub fn update_leaders(&mut self, metadata: &Metadata) {
         // Replicas may have moved.
         self.uses_changed = true;

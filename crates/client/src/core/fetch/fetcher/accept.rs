@@ -11,12 +11,14 @@ use thalweg_wire::messages::fetch_response::{
 };
 use thalweg_wire::{DecodeError, ErrorCode, Reader};
 
-use super::buffer::{Fault, Fetched, Frame};
-use super::cursor::{self, Cursor, Phase};
-use super::error::PartitionErrorKind;
-use super::session::{RequestedPartition, Watermarks};
-use super::{FetchCounts, FetchSettings, Fetcher, OffsetReset, ResetCause, Slot};
+use super::{FetchCounts, Fetcher};
 use crate::core::backoff::backoff_ms;
+use crate::core::fetch::buffer::{Fault, Fetched, Frame};
+use crate::core::fetch::cursor::{self, Cursor, Phase, Slot};
+use crate::core::fetch::error::PartitionErrorKind;
+use crate::core::fetch::resets::ResetCause;
+use crate::core::fetch::session::{RequestedPartition, Watermarks};
+use crate::core::fetch::settings::{FetchSettings, OffsetReset};
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
 

@@ -7,9 +7,11 @@ use thalweg_wire::messages::fetch_request::{
 };
 use thalweg_wire::{ApiKey, Uuid, Writer};
 
-use super::budget::Reservation;
-use super::session::{ByPartition, RequestedPartition};
-use super::{FetchSettings, Fetcher, IsolationLevel, Slot};
+use super::Fetcher;
+use crate::core::fetch::budget::Reservation;
+use crate::core::fetch::cursor::Slot;
+use crate::core::fetch::session::{ByPartition, RequestedPartition};
+use crate::core::fetch::settings::{FetchSettings, IsolationLevel};
 
 /// Room in the budget below which nothing is asked for, unless that is all a partition asks.
 const ROOM_MIN: usize = 16 << 10;
@@ -81,7 +83,7 @@ impl Fetcher {
     }
 
     /// Tells the sessions what changed.
-    pub(super) fn settle(&mut self, now_ms: u64) {
+    pub(in crate::core::fetch) fn settle(&mut self, now_ms: u64) {
         while let Some(&(at, slot)) = self.delayed.first()
             && at <= now_ms
         {

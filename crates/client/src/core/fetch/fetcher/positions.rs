@@ -1,11 +1,15 @@
-//! Where partitions stand, and who moves, pauses and looks them up.
+//! Where partitions stand, who moves, pauses and looks them up, and positions that change although the
+//! application moved nothing.
 
 use std::sync::Arc;
 
 use thalweg_wire::Uuid;
 
-use super::cursor::{Cursor, Phase};
-use super::{Fetcher, IsolationLevel, OffsetReset, PartitionErrorKind};
+use super::Fetcher;
+use crate::core::fetch::cursor::{Cursor, Passed, Phase, Slot};
+use crate::core::fetch::error::PartitionErrorKind;
+use crate::core::fetch::resets::{PositionReset, ResetCause};
+use crate::core::fetch::settings::{IsolationLevel, OffsetReset};
 use crate::core::partition::{Position, TopicPartition};
 
 /// A partition whose offset has to be looked up.
@@ -17,15 +21,6 @@ pub struct Unresolved {
     pub reset: OffsetReset,
     /// The topic's id; zero where it is not known.
     pub topic_id: Uuid,
-}
-
-/// Where a partition stands that has passed offsets which no application sees.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Passed {
-    /// The offset behind the last record that was handed out, if any was since it was placed.
-    pub handed_out: Option<i64>,
-    /// Where it stands.
-    pub position: Position,
 }
 
 impl Fetcher {
@@ -180,5 +175,40 @@ impl Fetcher {
     pub fn fail(&mut self, partition: &TopicPartition, kind: PartitionErrorKind) {
         self.change(partition, |cursor| cursor.fail(kind));
         self.note_failure(partition);
+    }
+
+    /// A partition's position was looked up.
+    pub(super) fn end_reset(&mut self, slot: Slot, found: Position) {
+        let cursor = self.cursors[slot as usize].as_mut();
+        let Some((from, cause)) = cursor.and_then(|cursor| cursor.resetting.take()) else { return };
+        self.note_reset(slot, (from, found.offset), cause);
+    }
+
+    /// A partition's position changed, unless it stands where it stood.
+    pub(super) fn note_reset(&mut self, slot: Slot, (from, to): (i64, i64), cause: ResetCause) {
+        let Some(cursor) = self.cursors[slot as usize].as_mut() else { return };
+        // Of a topic that was created again the same offset is another record's.
+        if from == to && cause != ResetCause::TopicRecreated {
+            return;
+        }
+        let partition = (*cursor.partition).clone();
+        let reset = PositionReset { partition, from, to, cause };
+        cursor.last_reset = Some(Arc::new(reset.clone()));
+        self.counts.position_resets += 1;
+        self.resets.push(reset);
+    }
+
+    /// Takes the positions that changed since this was called last.
+    pub fn take_resets(&mut self) -> Vec<PositionReset> {
+        std::mem::take(&mut self.resets)
+    }
+
+    /// How the position of each partition changed last since it was assigned or moved, in order.
+    pub fn last_resets(&self) -> Vec<PositionReset> {
+        let here = self.cursors.iter().flatten().filter(|cursor| !cursor.parked);
+        let mut resets: Vec<PositionReset> =
+            here.filter_map(|cursor| cursor.last_reset.as_deref().cloned()).collect();
+        resets.sort_unstable_by(|one, other| one.partition.cmp(&other.partition));
+        resets
     }
 }

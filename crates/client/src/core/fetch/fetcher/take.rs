@@ -2,8 +2,12 @@
 
 use std::task::Waker;
 
-use super::buffer::Next;
-use super::{Chunk, Fetcher, PartitionError, PartitionErrorKind, ReadMode, Records, Slot};
+use super::Fetcher;
+use crate::core::fetch::buffer::Next;
+use crate::core::fetch::cursor::Slot;
+use crate::core::fetch::error::{PartitionError, PartitionErrorKind};
+use crate::core::fetch::records::{Chunk, Records};
+use crate::core::fetch::settings::ReadMode;
 use crate::core::partition::TopicPartition;
 
 impl Fetcher {

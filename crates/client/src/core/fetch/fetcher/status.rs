@@ -4,9 +4,10 @@ use std::fmt;
 
 use thalweg_wire::ErrorCode;
 
-use super::cursor::Phase;
-use super::{Fetcher, PartitionErrorKind};
+use super::Fetcher;
 use crate::core::code_name::code_name;
+use crate::core::fetch::cursor::Phase;
+use crate::core::fetch::error::PartitionErrorKind;
 use crate::core::partition::TopicPartition;
 
 /// What a partition is doing, or waiting for.
