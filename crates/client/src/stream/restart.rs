@@ -9,8 +9,8 @@ use std::time::Duration;
 use futures_core::stream::Stream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::control::Control;
-use super::drain::{self, Drain};
+use super::sources::control::Control;
+use super::sources::drain::{self, Drain};
 use crate::options;
 use crate::options::backoff;
 use crate::options::setters::setters;

@@ -15,12 +15,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
+use super::assigned::AssignedPartition;
+use super::committable::CommittableOffset;
 use crate::cluster::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
-use crate::stream::assigned::AssignedPartition;
-use crate::stream::committable::CommittableOffset;
 
 /// Longest pause before a commit that failed is tried again without being asked for.
 const RETRY_MAX: Duration = Duration::from_secs(10);

@@ -14,7 +14,7 @@ use std::task::{Context, Poll, Waker};
 use thalweg_wire::Uuid;
 use tokio::sync::Notify;
 
-use super::hub::Hub;
+use super::Hub;
 use crate::cluster::coordinator::CommittedOffset;
 use crate::consumer::ConsumerHandle;
 use crate::core::fetch::{Chunk, Passed, Records, SharedRecord};
@@ -22,7 +22,7 @@ use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// Records taken of a partition at a time, of one batch.
-pub(super) const TAKE_MAX: usize = 500;
+pub(in crate::stream) const TAKE_MAX: usize = 500;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Phase {
@@ -36,7 +36,7 @@ enum Phase {
 
 /// See the module.
 pub struct AssignedPartition {
-    pub(super) partition: TopicPartition,
+    pub(in crate::stream) partition: TopicPartition,
     hub: Weak<Hub>,
     state: Mutex<State>,
     /// Times that the log went back, or its reader was sent back.
@@ -75,7 +75,7 @@ struct State {
 }
 
 impl AssignedPartition {
-    pub(super) fn new(partition: TopicPartition, hub: Weak<Hub>) -> AssignedPartition {
+    pub(in crate::stream) fn new(partition: TopicPartition, hub: Weak<Hub>) -> AssignedPartition {
         AssignedPartition {
             partition,
             hub,
@@ -103,13 +103,13 @@ impl AssignedPartition {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn hub(&self) -> Option<Arc<Hub>> {
+    pub(in crate::stream) fn hub(&self) -> Option<Arc<Hub>> {
         self.hub.upgrade()
     }
 
     /// The next record for the one stream of this partition; `None` once it ended. With `tracks` it
     /// is the application's until [`Self::release`].
-    pub(super) fn poll_record(
+    pub(in crate::stream) fn poll_record(
         &self,
         handle: &ConsumerHandle,
         tracks: bool,
@@ -138,7 +138,7 @@ impl AssignedPartition {
     }
 
     /// As [`Self::poll_record`], for up to `max` records at once; never none.
-    pub(super) fn poll_records(
+    pub(in crate::stream) fn poll_records(
         &self,
         handle: &ConsumerHandle,
         max: usize,
@@ -209,7 +209,7 @@ impl AssignedPartition {
 
     /// Keeps what was taken of it by a source of several partitions: all of it, or nothing when it has
     /// ended meanwhile.
-    pub(super) fn keep(&self, chunks: Vec<Chunk>) -> bool {
+    pub(in crate::stream) fn keep(&self, chunks: Vec<Chunk>) -> bool {
         let mut state = self.lock();
         let is_open = state.phase == Phase::Open;
         if is_open {
@@ -220,7 +220,7 @@ impl AssignedPartition {
 
     /// The next record of the first chunk that it keeps; `None` when that is used up, and gone then,
     /// or when none is handed out any more.
-    pub(super) fn next_kept(&self, tracks: bool) -> Option<(SharedRecord, Position)> {
+    pub(in crate::stream) fn next_kept(&self, tracks: bool) -> Option<(SharedRecord, Position)> {
         let mut state = self.lock();
         let stash = state.stash.front_mut()?;
         let topic_id = stash.topic_id();
@@ -238,7 +238,7 @@ impl AssignedPartition {
 
     /// Up to `max` records of so many chunks that it keeps; and how many chunks are used up. Without
     /// records all of them are.
-    pub(super) fn take_kept(
+    pub(in crate::stream) fn take_kept(
         &self,
         max: usize,
         chunks: usize,
@@ -291,20 +291,20 @@ impl AssignedPartition {
     }
 
     /// The id of the topic that was handed out last; `None` before anything was.
-    pub(super) fn topic_id(&self) -> Option<Uuid> {
+    pub(in crate::stream) fn topic_id(&self) -> Option<Uuid> {
         let state = self.lock();
         state.handed.map(|_| state.topic_id)
     }
 
     /// Whether what was handed out last is of a topic with another id than this one, which its name
     /// has now.
-    pub(super) fn is_of_former_topic(&self, now: Option<Uuid>) -> bool {
+    pub(in crate::stream) fn is_of_former_topic(&self, now: Option<Uuid>) -> bool {
         now.is_some_and(|now| is_other_topic(self.lock().topic_id, now))
     }
 
     /// What was handed out last is of a topic that was created again since: nothing of it is
     /// committed.
-    pub(super) fn forget_former_topic(&self) {
+    pub(in crate::stream) fn forget_former_topic(&self) {
         let mut state = self.lock();
         self.begin_lap(&mut state);
         state.handed = None;
@@ -312,12 +312,12 @@ impl AssignedPartition {
     }
 
     /// The application has one thing more in its hands: a copy of what it was handed.
-    pub(super) fn retain(&self) {
+    pub(in crate::stream) fn retain(&self) {
         self.outstanding.fetch_add(1, Ordering::SeqCst);
     }
 
     /// The application is done with something, one way or the other.
-    pub(super) fn release(&self) {
+    pub(in crate::stream) fn release(&self) {
         if self.outstanding.fetch_sub(1, Ordering::SeqCst) == 1
             && self.is_awaited.load(Ordering::SeqCst)
         {
@@ -327,7 +327,7 @@ impl AssignedPartition {
 
     /// Everything up to an offset is done with, and may be committed; the highest counts. Says
     /// whether the partition is still held.
-    pub(super) fn acknowledge(self: &Arc<Self>, offset: CommittedOffset) -> bool {
+    pub(in crate::stream) fn acknowledge(self: &Arc<Self>, offset: CommittedOffset) -> bool {
         let at = offset.position.offset;
         let mut state = self.lock();
         if state.phase == Phase::Closed {
@@ -355,14 +355,14 @@ impl AssignedPartition {
     }
 
     /// As [`Self::acknowledge`], without a text.
-    pub(super) fn acknowledge_at(self: &Arc<Self>, position: Position) -> bool {
+    pub(in crate::stream) fn acknowledge_at(self: &Arc<Self>, position: Position) -> bool {
         self.acknowledge(CommittedOffset { position, metadata: None })
     }
 
     /// The partition stands behind offsets that no application sees. If the application is done with
     /// everything before them, that position is acknowledged; where nothing was handed out yet, only
     /// with `may_begin`. Says whether there is something to commit by this.
-    pub(super) fn pass(self: &Arc<Self>, passed: Passed, may_begin: bool) -> bool {
+    pub(in crate::stream) fn pass(self: &Arc<Self>, passed: Passed, may_begin: bool) -> bool {
         let mut state = self.lock();
         let known = state.acknowledged.as_ref();
         let done = known.map_or(-1, |known| known.position.offset).max(state.committed);
@@ -379,27 +379,31 @@ impl AssignedPartition {
 
     /// As [`Self::pass`], for positions that a transaction commits: the position to commit with, or
     /// instead of, everything up to `done`.
-    pub(super) fn passed_in_transaction(&self, passed: Passed, done: i64) -> Option<Position> {
+    pub(in crate::stream) fn passed_in_transaction(
+        &self,
+        passed: Passed,
+        done: i64,
+    ) -> Option<Position> {
         let state = self.lock();
         let done = done.max(state.committed);
         state.passed(passed, done, false).filter(|_| !state.has_skipped)
     }
 
     /// Everything up to here is committed, and nothing is in the application's hands: the offset.
-    pub(super) fn all_committed(&self) -> Option<i64> {
+    pub(in crate::stream) fn all_committed(&self) -> Option<i64> {
         let state = self.lock();
         let handed = state.handed?.offset;
         (state.committed >= handed).then_some(state.committed)
     }
 
     /// What is to be committed.
-    pub(super) fn to_commit(&self) -> Option<CommittedOffset> {
+    pub(in crate::stream) fn to_commit(&self) -> Option<CommittedOffset> {
         let state = self.lock();
         state.acknowledged.clone().filter(|_| state.phase != Phase::Closed)
     }
 
     /// What [`Self::to_commit`] gave is committed. Says whether there is more to commit.
-    pub(super) fn note_committed(&self, offset: Option<&CommittedOffset>) -> bool {
+    pub(in crate::stream) fn note_committed(&self, offset: Option<&CommittedOffset>) -> bool {
         let mut state = self.lock();
         if let Some(offset) = offset {
             state.committed = state.committed.max(offset.position.offset);
@@ -413,7 +417,7 @@ impl AssignedPartition {
     }
 
     /// Everything up to a position is committed with a transaction.
-    pub(super) fn note_committed_with_transaction(&self, position: Position) {
+    pub(in crate::stream) fn note_committed_with_transaction(&self, position: Position) {
         let mut state = self.lock();
         state.committed = state.committed.max(position.offset);
         drop(state);
@@ -423,38 +427,38 @@ impl AssignedPartition {
     }
 
     /// Whether more than everything up to `offset` is committed.
-    pub(super) fn has_committed_behind(&self, offset: i64) -> bool {
+    pub(in crate::stream) fn has_committed_behind(&self, offset: i64) -> bool {
         self.lock().committed > offset
     }
 
     /// Something that was handed out is not committed, and is not handed out again: nothing behind it may be
     /// committed with a transaction.
-    pub(super) fn note_skipped(&self) {
+    pub(in crate::stream) fn note_skipped(&self) {
         self.lock().has_skipped = true;
     }
 
-    pub(super) fn has_skipped(&self) -> bool {
+    pub(in crate::stream) fn has_skipped(&self) -> bool {
         self.lock().has_skipped
     }
 
     /// Changes when the log goes back: offsets of before say nothing of what is handed out then.
-    pub(super) fn lap(&self) -> u32 {
+    pub(in crate::stream) fn lap(&self) -> u32 {
         self.lap.load(Ordering::SeqCst)
     }
 
     /// Whether the partition is held, be it that nothing more of it is handed out.
-    pub(super) fn is_held(&self) -> bool {
+    pub(in crate::stream) fn is_held(&self) -> bool {
         self.lock().phase != Phase::Closed
     }
 
     /// Whether everything up to `offset` is committed.
-    pub(super) fn is_committed(&self, offset: i64) -> bool {
+    pub(in crate::stream) fn is_committed(&self, offset: i64) -> bool {
         self.lock().committed >= offset
     }
 
     /// Hands nothing more out. Gives what was taken and not handed out: it was not acknowledged, and
     /// whoever has the partition next reads it.
-    pub(super) fn end(&self) -> VecDeque<Chunk> {
+    pub(in crate::stream) fn end(&self) -> VecDeque<Chunk> {
         let mut state = self.lock();
         if state.phase == Phase::Open {
             state.phase = Phase::Ended;
@@ -469,13 +473,13 @@ impl AssignedPartition {
     }
 
     /// The partition is given up.
-    pub(super) fn close(&self) {
+    pub(in crate::stream) fn close(&self) {
         drop(self.end());
         self.lock().phase = Phase::Closed;
         self.settled.notify_waiters();
     }
 
-    pub(super) fn is_open(&self) -> bool {
+    pub(in crate::stream) fn is_open(&self) -> bool {
         self.lock().phase == Phase::Open
     }
 
@@ -490,7 +494,7 @@ impl AssignedPartition {
     }
 
     /// Waits until the application is done with everything that it was handed.
-    pub(super) async fn settled(&self) {
+    pub(in crate::stream) async fn settled(&self) {
         self.is_awaited.store(true, Ordering::SeqCst);
         loop {
             let mut notified = std::pin::pin!(self.settled.notified());
@@ -526,7 +530,7 @@ fn is_other_topic(one: Uuid, other: Uuid) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::committable::CommittableOffset;
+    use crate::stream::hub::committable::CommittableOffset;
 
     fn at(offset: i64, leader_epoch: i32) -> Position {
         Position { offset, leader_epoch }

@@ -6,13 +6,13 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::Stream;
 
-use super::committable::{CommittableMessage, CommittableOffset};
 use super::control::Control;
 use super::shape::WithOffset;
 use super::source::Source;
 use crate::core::exclusive::Exclusive;
 use crate::core::fetch::SharedRecord;
 use crate::error::Error;
+use crate::stream::hub::committable::{CommittableMessage, CommittableOffset};
 
 /// Hands a record out once its offset is committed: none comes twice, whatever happens, and one
 /// whose work was not finished is not seen again. Each record costs a commit.
@@ -32,7 +32,7 @@ struct Next {
 type Commit = Pin<Box<dyn Future<Output = Result<(), Error>> + Send>>;
 
 impl AtMostOnceSource {
-    pub(super) fn new(source: Source<WithOffset>) -> AtMostOnceSource {
+    pub(in crate::stream) fn new(source: Source<WithOffset>) -> AtMostOnceSource {
         AtMostOnceSource { source, next: None }
     }
 

@@ -15,7 +15,7 @@ use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
 
-use super::settings::ConsumerSettings;
+use crate::stream::settings::ConsumerSettings;
 
 /// Asks a cluster about topics, partitions and offsets.
 #[derive(Clone)]
@@ -39,7 +39,7 @@ impl MetadataClient {
         Ok(MetadataClient { handle, _consumer: Some(Arc::new(consumer)) })
     }
 
-    pub(super) fn new(handle: ConsumerHandle) -> MetadataClient {
+    pub(in crate::stream) fn new(handle: ConsumerHandle) -> MetadataClient {
         MetadataClient { handle, _consumer: None }
     }
 

@@ -3,14 +3,14 @@
 use std::fmt;
 use std::sync::Arc;
 
+use super::assigned::AssignedPartition;
+use super::committable::{CommittableOffset, CommittableOffsetBatch};
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
-use crate::stream::assigned::AssignedPartition;
-use crate::stream::committable::{CommittableOffset, CommittableOffsetBatch};
 
 /// Says that a record, and all before it in its partition, are in a transaction. It is committed with
-/// that by a [`transactional_sink`](super::transactional_sink) or a
-/// [`transactional_flow`](super::transactional_flow), and by nothing else.
+/// that by a [`transactional_sink`](crate::stream::transactional_sink) or a
+/// [`transactional_flow`](crate::stream::transactional_flow), and by nothing else.
 ///
 /// A partition that is to be given up waits until each of these was committed or dropped.
 #[derive(Clone)]

@@ -7,12 +7,12 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use super::drain::{self, Drain};
-use super::hub::Hub;
 use super::metadata::MetadataClient;
 use crate::consumer::Why;
 use crate::core::fetch::FetchCounts;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::stream::hub::Hub;
 
 /// Controls the consumer behind a source. Clones control the same one.
 #[derive(Clone)]
@@ -34,7 +34,7 @@ pub struct SourceMetrics {
 }
 
 impl Control {
-    pub(super) fn new(hub: Arc<Hub>) -> Control {
+    pub(in crate::stream) fn new(hub: Arc<Hub>) -> Control {
         Control { hub }
     }
 
@@ -91,7 +91,7 @@ impl Control {
 
     /// Ends a source that was stopped; waits until the consumer is gone. Where this is quick nobody
     /// waits for what is still in the application's hands.
-    pub(super) async fn finish(&self, limit: Duration, is_quick: bool) {
+    pub(in crate::stream) async fn finish(&self, limit: Duration, is_quick: bool) {
         self.hub.end(limit, is_quick);
         self.hub.done().await;
     }

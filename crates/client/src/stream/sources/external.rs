@@ -8,17 +8,17 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::Stream;
 
-use super::assigned::AssignedPartition;
 use super::connect::connect;
 use super::control::Control;
-use super::hub::Hub;
 use super::reading::Reading;
-use super::settings::{ConsumerSettings, Offset, Subscription, positions};
 use super::shape::{Plain, Shape, WithOffset};
 use crate::cluster::Cluster;
 use crate::core::fetch;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::stream::hub::Hub;
+use crate::stream::hub::assigned::AssignedPartition;
+use crate::stream::settings::{ConsumerSettings, Offset, Subscription, positions};
 
 /// A consumer for several sources, each of which is assigned partitions of its own. It ends, and its
 /// sources with it, by its [`Control`], or when this, its clones and its sources are dropped.

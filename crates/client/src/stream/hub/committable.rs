@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
+use super::Hub;
 use super::assigned::AssignedPartition;
-use super::hub::Hub;
 use crate::cluster::coordinator::CommittedOffset;
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
 /// Says that a record, and all before it in its partition, are done with. Nothing is committed
-/// unless this is given to a [`Committer`](super::Committer), or [`Self::commit`] is called; but once
+/// unless this is given to a [`Committer`](crate::stream::Committer), or [`Self::commit`] is called; but once
 /// everything that a partition handed out is, so are offsets behind it that no application sees, such
 /// as those of markers of transactions, every
 /// [`ConsumerConfig::auto_commit_interval`](crate::ConsumerConfig::auto_commit_interval).
@@ -30,7 +30,10 @@ pub struct CommittableOffset {
 
 impl CommittableOffset {
     /// The assignment counts this already.
-    pub(super) fn of(assignment: &Arc<AssignedPartition>, position: Position) -> CommittableOffset {
+    pub(in crate::stream) fn of(
+        assignment: &Arc<AssignedPartition>,
+        position: Position,
+    ) -> CommittableOffset {
         let (lap, assignment) = (assignment.lap(), Arc::clone(assignment));
         CommittableOffset { assignment, position, lap, metadata: None }
     }
@@ -71,7 +74,7 @@ impl CommittableOffset {
     }
 
     /// Commits it, and waits until the coordinator has it. That costs a request unless others
-    /// commit at the same time; a [`Committer`](super::Committer) does it for many at once. If the
+    /// commit at the same time; a [`Committer`](crate::stream::Committer) does it for many at once. If the
     /// future is dropped it is committed soon, without anybody waiting.
     ///
     /// # Errors
@@ -235,12 +238,12 @@ impl Hubs {
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Hub>> {
+    pub(in crate::stream) fn iter(&self) -> impl Iterator<Item = &Arc<Hub>> {
         self.hubs.iter()
     }
 
     /// Commits at all of them; the first error counts.
-    pub(super) async fn flush(&self) -> Result<(), Error> {
+    pub(in crate::stream) async fn flush(&self) -> Result<(), Error> {
         let mut result = Ok(());
         for hub in &self.hubs {
             let flushed = hub.flush().await;

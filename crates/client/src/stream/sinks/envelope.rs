@@ -119,8 +119,8 @@ impl OwnedRecord {
 /// comes out when all of them are acknowledged.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Envelope<P> {
-    pub(super) records: SmallVec<[OwnedProducerRecord; 1]>,
-    pub(super) pass_through: P,
+    pub(in crate::stream) records: SmallVec<[OwnedProducerRecord; 1]>,
+    pub(in crate::stream) pass_through: P,
 }
 
 impl<P> Envelope<P> {

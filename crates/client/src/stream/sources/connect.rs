@@ -4,10 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::at_most_once::AtMostOnceSource;
-use super::hub::{Hub, PositionCommits};
-use super::manual::{BoxError, Callbacks, ManualOffsets, Offsets};
 use super::partitioned::PartitionedSource;
-use super::settings::{ConsumerSettings, Subscription, positions};
 use super::shape::{InContext, Plain, Shape, WithOffset};
 use super::source::Source;
 use crate::cluster::Cluster;
@@ -16,6 +13,9 @@ use crate::core::fetch::{ReadMode, SharedRecord};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
+use crate::stream::hub::manual::{BoxError, Callbacks, ManualOffsets, Offsets};
+use crate::stream::hub::{Hub, PositionCommits};
+use crate::stream::settings::{ConsumerSettings, Subscription, positions};
 
 /// Records, without a way to acknowledge them: for those whose offsets are kept elsewhere, or are
 /// committed by [`ConsumerConfig::auto_commit`] - a record is done with when the next one is asked
@@ -34,7 +34,7 @@ pub fn plain_source(
     source(cluster, settings.into(), subscription, Plain)
 }
 
-/// Records with the offset that acknowledges them: give that to a [`Committer`](super::Committer)
+/// Records with the offset that acknowledges them: give that to a [`Committer`](crate::stream::Committer)
 /// once the record is done with, and it is read again after a failure, but not otherwise (at least
 /// once).
 ///
@@ -175,7 +175,7 @@ where
     partitioned(cluster, settings.into(), subscription, WithOffset::default(), Some(callbacks))
 }
 
-pub(super) fn source<S: Shape>(
+pub(in crate::stream) fn source<S: Shape>(
     cluster: &Cluster,
     settings: ConsumerSettings,
     subscription: Subscription,
@@ -185,7 +185,7 @@ pub(super) fn source<S: Shape>(
     Ok(Source::new(hub, shape))
 }
 
-pub(super) fn partitioned<S: Shape>(
+pub(in crate::stream) fn partitioned<S: Shape>(
     cluster: &Cluster,
     settings: ConsumerSettings,
     subscription: Subscription,
@@ -197,7 +197,7 @@ pub(super) fn partitioned<S: Shape>(
 }
 
 /// A consumer that its sources' hub looks after.
-pub(super) fn connect<S: Shape>(
+pub(in crate::stream) fn connect<S: Shape>(
     cluster: &Cluster,
     mut settings: ConsumerSettings,
     subscription: Subscription,

@@ -8,13 +8,13 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::{FusedStream, Stream};
 
-use super::assigned::{AssignedPartition, TAKE_MAX};
 use super::control::Control;
-use super::hub::Hub;
 use super::reading::Reading;
 use super::shape::Shape;
 use crate::core::fetch::{Chunk, Records};
 use crate::error::Error;
+use crate::stream::hub::Hub;
+use crate::stream::hub::assigned::{AssignedPartition, TAKE_MAX};
 
 /// Records of all partitions in one stream: in order within each partition, and each partition in
 /// its turn.
@@ -22,7 +22,7 @@ use crate::error::Error;
 /// An error of one partition is reported once; the others go on. The stream ends after
 /// [`Control::stop`], or when the member is out of its group for good. Dropping it ends the
 /// consumer in the background: what is in the application's hands can still be acknowledged, for
-/// [`ConsumerSettings::stop_timeout`](super::ConsumerSettings::stop_timeout) at most, and then the
+/// [`ConsumerSettings::stop_timeout`](crate::stream::ConsumerSettings::stop_timeout) at most, and then the
 /// group is left.
 pub struct Source<S: Shape> {
     reading: Reading<S>,
@@ -32,7 +32,7 @@ pub struct Source<S: Shape> {
 }
 
 impl<S: Shape> Source<S> {
-    pub(super) fn new(hub: Arc<Hub>, shape: S) -> Source<S> {
+    pub(in crate::stream) fn new(hub: Arc<Hub>, shape: S) -> Source<S> {
         Source { reading: Reading::new(hub, shape), turns: VecDeque::new(), is_over: false }
     }
 
@@ -149,8 +149,8 @@ impl<S: Shape> fmt::Debug for Source<S> {
 /// A source that hands out several records at a time.
 #[derive(Debug)]
 pub struct Batches<T> {
-    pub(super) source: T,
-    pub(super) max: usize,
+    pub(in crate::stream) source: T,
+    pub(in crate::stream) max: usize,
 }
 
 impl<T> Batches<T> {

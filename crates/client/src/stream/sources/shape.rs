@@ -3,11 +3,13 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::assigned::AssignedPartition;
-use super::committable::{CommittableMessage, CommittableOffset, CommittableRecords};
-use super::transactional::{TransactionalMessage, TransactionalOffset, TransactionalRecords};
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::Position;
+use crate::stream::hub::assigned::AssignedPartition;
+use crate::stream::hub::committable::{CommittableMessage, CommittableOffset, CommittableRecords};
+use crate::stream::hub::transactional::{
+    TransactionalMessage, TransactionalOffset, TransactionalRecords,
+};
 
 /// What a source makes of records.
 pub trait Shape: sealed::Sealed + Clone + Unpin {
@@ -54,7 +56,7 @@ pub struct WithOffset {
 type Metadata = Arc<dyn Fn(&SharedRecord) -> String + Send + Sync>;
 
 impl WithOffset {
-    pub(super) fn with_metadata(
+    pub(in crate::stream) fn with_metadata(
         metadata: impl Fn(&SharedRecord) -> String + Send + Sync + 'static,
     ) -> WithOffset {
         WithOffset { metadata: Some(Arc::new(metadata)) }

@@ -14,13 +14,13 @@ use futures_sink::Sink;
 use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 
-use super::committable::Committable;
 use super::committer::{CommitterSettings, OffsetBatches};
 use super::envelope::{Envelope, OwnedProducerRecord, Results};
 use crate::core::produce::{ProduceError, ProduceErrorKind, RecordMetadata};
 use crate::error::Error;
 use crate::options::setters::setters;
 use crate::producer::{Delivery, Producer, TrySendError};
+use crate::stream::hub::committable::Committable;
 
 /// How records of a stream are produced.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -12,10 +12,10 @@ use futures_sink::Sink;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, sleep_until};
 
-use super::committable::{Committable, Hubs};
 use crate::error::Error;
 use crate::options;
 use crate::options::setters::setters;
+use crate::stream::hub::committable::{Committable, Hubs};
 
 /// Whether somebody waits for commits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -150,7 +150,7 @@ pub struct Committed {
 }
 
 /// The batch that is being gathered, and those whose commit is under way.
-pub(super) struct OffsetBatches {
+pub(in crate::stream) struct OffsetBatches {
     settings: CommitterSettings,
     hubs: Hubs,
     count: usize,

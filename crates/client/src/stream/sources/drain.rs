@@ -12,7 +12,7 @@ use crate::error::Error;
 use crate::options;
 
 /// What can be drained.
-pub(super) trait Drain: Sync {
+pub(in crate::stream) trait Drain: Sync {
     /// Hands no more records out.
     fn stop(&self);
     /// The source that is at work once it was stopped, if there is one.
@@ -20,7 +20,7 @@ pub(super) trait Drain: Sync {
 }
 
 /// See [`Control::drain_and_shutdown`].
-pub(super) async fn drain<F: Future>(
+pub(in crate::stream) async fn drain<F: Future>(
     what: &impl Drain,
     completion: F,
     limit: Duration,
@@ -36,7 +36,7 @@ pub(super) async fn drain<F: Future>(
 }
 
 /// See [`Control::drain_when`].
-pub(super) async fn drain_when<S: Future, F: Future>(
+pub(in crate::stream) async fn drain_when<S: Future, F: Future>(
     what: &impl Drain,
     signal: S,
     completion: F,
@@ -55,7 +55,7 @@ pub(super) async fn drain_when<S: Future, F: Future>(
 }
 
 /// See [`Control::run_until`].
-pub(super) async fn run_until<S: Future, T, E: From<Error>>(
+pub(in crate::stream) async fn run_until<S: Future, T, E: From<Error>>(
     what: &impl Drain,
     signal: S,
     task: JoinHandle<Result<T, E>>,

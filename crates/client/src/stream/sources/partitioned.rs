@@ -7,14 +7,14 @@ use std::task::{Context, Poll, ready};
 
 use futures_core::stream::Stream;
 
-use super::assigned::AssignedPartition;
 use super::control::Control;
-use super::hub::Hub;
 use super::reading::Reading;
 use super::shape::Shape;
 use super::source::Batches;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::stream::hub::Hub;
+use crate::stream::hub::assigned::AssignedPartition;
 
 /// A stream of `(partition, stream)`, one for each partition that is assigned, as they come. Each
 /// has a demand of its own: of a partition whose stream is not polled no more is fetched than its
@@ -23,7 +23,7 @@ use crate::error::Error;
 /// A partition's stream ends when the partition is given up; comes it back, so does a new stream.
 /// Errors that concern one partition are reported by its stream, once; others here.
 ///
-/// Dropping this ends all of it, as dropping a [`Source`](super::Source) does.
+/// Dropping this ends all of it, as dropping a [`Source`](crate::stream::Source) does.
 pub struct PartitionedSource<S: Shape> {
     hub: Arc<Hub>,
     shape: S,
@@ -31,7 +31,7 @@ pub struct PartitionedSource<S: Shape> {
 }
 
 impl<S: Shape> PartitionedSource<S> {
-    pub(super) fn new(hub: Arc<Hub>, shape: S) -> PartitionedSource<S> {
+    pub(in crate::stream) fn new(hub: Arc<Hub>, shape: S) -> PartitionedSource<S> {
         PartitionedSource { hub, shape, is_over: false }
     }
 

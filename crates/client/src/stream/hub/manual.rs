@@ -14,13 +14,13 @@ pub type Offsets = Vec<(TopicPartition, Position)>;
 type BoxFuture<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
 /// What is asked when partitions come, and told when they go.
-pub(super) trait ManualOffsets: Send + Sync {
+pub(in crate::stream) trait ManualOffsets: Send + Sync {
     fn assigned(&self, partitions: &[TopicPartition]) -> BoxFuture<Result<Offsets, BoxError>>;
     fn revoked(&self, partitions: &[TopicPartition]) -> BoxFuture<()>;
 }
 
 /// Two callbacks.
-pub(super) struct Callbacks<A, R> {
+pub(in crate::stream) struct Callbacks<A, R> {
     pub assigned: A,
     pub revoked: R,
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use super::assigned::AssignedPartition;
-use super::hub::Hub;
 use super::shape::Shape;
 use crate::core::fetch::{Records, SharedRecord};
 use crate::core::partition::Position;
+use crate::stream::hub::Hub;
+use crate::stream::hub::assigned::AssignedPartition;
 
 /// How a source hands out what it has taken.
-pub(super) struct Reading<S> {
+pub(in crate::stream) struct Reading<S> {
     pub hub: Arc<Hub>,
     pub shape: S,
     /// What was handed out last and is done with when more is asked for.
