@@ -15,8 +15,6 @@ use thalweg_wire::messages::{
 };
 use thalweg_wire::{ErrorCode, Request, Uuid};
 
-use super::config::ms;
-use super::shared::Shared;
 use crate::cluster::coordinator;
 use crate::core::Metadata;
 use crate::core::partition::TopicPartition;
@@ -26,6 +24,8 @@ use crate::core::produce::transaction::{
 use crate::error::Error;
 use crate::net::connection::Connection;
 use crate::options::backoff::AUTHENTICATION_BACKOFF;
+use crate::producer::config::ms;
+use crate::producer::shared::Shared;
 
 /// The pause before somebody is asked again who says that the transaction before is being completed, as
 /// that of Kafka's producer.
@@ -43,7 +43,7 @@ const TXN_OFFSET_COMMIT_BY_ID: i16 = 6;
 const ADD_PARTITIONS_OF_CLIENTS: i16 = 3;
 
 /// Asks what is to be asked, until it is aborted.
-pub(super) async fn run(shared: Arc<Shared>, id: Arc<str>) {
+pub(in crate::producer) async fn run(shared: Arc<Shared>, id: Arc<str>) {
     let known = HashMap::new();
     let mut coordinators =
         Coordinators { shared, id, known, features_epoch: -1, has_stale_ids: false };

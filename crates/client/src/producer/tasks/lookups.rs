@@ -8,12 +8,12 @@ use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::InitProducerIdRequest;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::config::{ProducerConfig, ms};
-use super::shared::Shared;
 use crate::core::connect_ahead;
 use crate::core::produce::ProduceErrorKind;
 use crate::error::Error;
 use crate::options::backoff::{self, AUTHENTICATION_BACKOFF};
+use crate::producer::config::{ProducerConfig, ms};
+use crate::producer::shared::Shared;
 
 /// Looks for batches whose time is over at most this often, and at least this often.
 const WATCH_MIN: Duration = Duration::from_millis(10);
@@ -50,7 +50,7 @@ impl Asked {
 }
 
 /// Asks for what is to be known, until it is aborted.
-pub(super) async fn run(shared: Arc<Shared>) {
+pub(in crate::producer) async fn run(shared: Arc<Shared>) {
     let mut asked = Asked::default();
     let mut failures = 0u32;
     let seed = backoff::random();
@@ -96,7 +96,7 @@ fn open_ahead(shared: &Arc<Shared>, seed: u64) {
 }
 
 /// Gives up batches whose time is over, until it is aborted.
-pub(super) async fn watch(shared: Arc<Shared>) {
+pub(in crate::producer) async fn watch(shared: Arc<Shared>) {
     let every = (shared.config.delivery_timeout / 20).clamp(WATCH_MIN, WATCH_MAX);
     loop {
         tokio::time::sleep(every).await;

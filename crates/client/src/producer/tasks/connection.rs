@@ -15,13 +15,13 @@ use thalweg_wire::{ApiKey, Writer};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::shared::Shared;
 use crate::core::produce::{Acks, OutgoingRequest, Sealer};
 use crate::error::Error;
 use crate::net::auth::{self, Ask, SaslSession};
 use crate::net::raw::{Parts, RawConnection, RawReceiver, RawSender};
 use crate::options::backoff::{self, AUTHENTICATION_BACKOFF};
 use crate::options::bounded;
+use crate::producer::shared::{BoxedTask, Shared};
 
 /// Bytes that are compressed and given checksums before other tasks get their turn.
 const SEAL_AT_ONCE: usize = 256 << 10;
@@ -82,7 +82,11 @@ fn wanted(shared: &Arc<Shared>, broker: i32) -> Wanted {
 }
 
 /// Sends to `broker` until it is aborted.
-pub(super) async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
+pub(in crate::producer) fn begin(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) -> BoxedTask {
+    Box::pin(run(shared, broker, wake))
+}
+
+async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
     let mut buffers = Buffers::default();
     let mut failures = 0;
     loop {
