@@ -1,5 +1,5 @@
 //! Asking a broker for what the request that it holds back does not ask for, on a connection of its
-//! own, which is opened when it is first needed. See `core::fetch::sessionless`.
+//! own, which is opened when it is first needed. See `core::fetch::fetcher::sessionless`.
 
 use std::future::pending;
 use std::sync::{Arc, Weak};

@@ -1,6 +1,6 @@
 //! Whatever fails, nothing is lost, doubled or out of order. A seed says everything.
 
-use thalweg_records::{BatchView, Compression};
+use thalweg_records::{BatchView, Compression, CompressionSpec};
 
 use super::super::*;
 use super::cluster::*;

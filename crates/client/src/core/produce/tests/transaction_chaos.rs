@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_records::Compression;
+use thalweg_records::{Compression, CompressionSpec};
 use thalweg_wire::ErrorCode;
 
 use super::super::transaction::{

@@ -4,41 +4,10 @@
 //! that wait for a time (`linger.ms`, `retry.backoff.ms`). Whatever changes a partition ends with
 //! [`Sender::reschedule`].
 
-use std::collections::{BTreeSet, VecDeque};
-use std::sync::Arc;
-
-use super::batch::BatchKey;
-use super::partition::{Rules, Turn};
-use super::{Sender, Slot};
+use super::Sender;
 use crate::core::metadata::{Leader, Metadata};
-
-/// Where a partition stands.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Place {
-    Nowhere,
-    /// Ready to be sent to a broker. An entry there that this does not point to is void.
-    Ready(i32),
-    /// Among those that wait, until then.
-    Waiting(i32, u64),
-}
-
-/// What goes to one broker.
-#[derive(Debug)]
-pub(super) struct BrokerQueue {
-    /// Partitions whose turn it is, the one that waited longest first.
-    pub ready: VecDeque<Slot>,
-    pub waiting: BTreeSet<(u64, Slot)>,
-    /// Requests sent and not answered, in order, with what each contains.
-    pub requests: VecDeque<Vec<(Slot, BatchKey)>>,
-    /// The broker asked to be left alone until then (KIP-219).
-    pub throttled_until_ms: u64,
-    /// Until when the broker's task sleeps, should nobody wake it; 0 while it does not.
-    pub sleeps_until_ms: u64,
-    /// Why the last connection ended, while no other has brought an answer.
-    pub cause: Option<Arc<str>>,
-    /// The last connection was lost, and there is no other yet.
-    pub is_lost: bool,
-}
+use crate::core::produce::broker_queue::{Place, Slot};
+use crate::core::produce::partition::{Rules, Turn};
 
 impl Sender {
     pub(super) fn rules(&self) -> Rules {
@@ -191,20 +160,5 @@ impl Sender {
                 || !broker_queue.waiting.is_empty()
                 || !broker_queue.requests.is_empty()
         })
-    }
-}
-
-impl Default for BrokerQueue {
-    fn default() -> BrokerQueue {
-        BrokerQueue {
-            ready: VecDeque::new(),
-            waiting: BTreeSet::new(),
-            requests: VecDeque::new(),
-            throttled_until_ms: 0,
-            // Nobody is there yet: the first wake-up makes somebody.
-            sleeps_until_ms: u64::MAX,
-            cause: None,
-            is_lost: false,
-        }
     }
 }

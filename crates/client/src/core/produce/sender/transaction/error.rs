@@ -8,7 +8,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use crate::core::code_name::code_name;
 use crate::core::partition::TopicPartition;
-use crate::core::produce::{ProduceError, ProduceErrorKind};
+use crate::core::produce::error::{ProduceError, ProduceErrorKind};
 
 /// Why a transaction, or a step of it, did not come about (KIP-1050). Cheap to clone.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]

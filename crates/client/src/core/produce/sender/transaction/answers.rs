@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use thalweg_wire::{ApiKey, ErrorCode};
 
+use super::Stage;
 use super::error::{AbortReason, TransactionError};
 use super::requests::{AskNext, Protocol, TransactionAnswer, TransactionRequest, Verdict};
-use super::{Sender, Slot, Stage};
 use crate::core::code_name::code_name;
 use crate::core::partition::TopicPartition;
-use crate::core::produce::ProduceErrorKind;
+use crate::core::produce::broker_queue::Slot;
+use crate::core::produce::error::ProduceErrorKind;
+use crate::core::produce::sender::Sender;
 
 impl Sender {
     /// Takes in what came of the request that [`Self::next_transaction_request`] gave last.

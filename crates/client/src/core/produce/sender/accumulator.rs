@@ -2,17 +2,20 @@
 
 use std::sync::Arc;
 
-use super::batch::{Batch, BatchKey, Begin};
-use super::error::{ProduceError, ProduceErrorKind};
-use super::murmur2;
-use super::outcome::{Failure, Flushing, Settled, Ticket};
-use super::{Sender, Slot};
 use thalweg_records::batch::HEADER_LEN;
+
+use super::Sender;
+use crate::core::produce::batch::{Batch, BatchKey, Begin, headroom};
+use crate::core::produce::broker_queue::Slot;
+use crate::core::produce::error::{ProduceError, ProduceErrorKind};
+use crate::core::produce::murmur2;
+use crate::core::produce::outcome::{Failure, Flushing, Settled, Ticket};
+use crate::core::record::ProducerRecord;
 
 /// Why a record was not taken in.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Refused {
-    /// There is no room. [`Memory`](super::Memory) tells when there is again.
+    /// There is no room. [`Memory`](crate::core::produce::Memory) tells when there is again.
     Full,
     /// Nothing is known of the topic.
     UnknownTopic,
@@ -86,7 +89,7 @@ impl Sender {
             return too_large(self.settings.max_request_size, "max.request.size");
         }
         let codec = self.settings.compression.codec();
-        if bytes + super::batch::headroom(bytes, codec) > self.memory.limit() {
+        if bytes + headroom(bytes, codec) > self.memory.limit() {
             return too_large(self.memory.limit(), "buffer.memory");
         }
         if timestamp < 0 {
@@ -144,7 +147,7 @@ impl Sender {
         let alone = HEADER_LEN + bytes;
         let (limit, capacity) = if alone > limit {
             let codec = self.settings.compression.codec();
-            (alone, alone + super::batch::headroom(alone, codec))
+            (alone, alone + headroom(alone, codec))
         } else {
             (limit, capacity)
         };

@@ -27,9 +27,12 @@ use thalweg_wire::{ApiKey, ErrorCode};
 pub use error::{AbortReason, TransactionError};
 pub use requests::{AskNext, Protocol, TransactionAnswer, TransactionOffsets, TransactionRequest};
 
-use super::error::ProduceErrorKind;
-use super::outcome::Failure;
-use super::{ProduceCounts, Sender, Slot};
+use super::Sender;
+use crate::core::produce::broker_queue::Slot;
+use crate::core::produce::error::ProduceErrorKind;
+use crate::core::produce::membership::{Membership, TransactionRules};
+use crate::core::produce::outcome::Failure;
+use crate::core::produce::settings::ProduceCounts;
 
 /// Where a producer's transactions stand.
 #[derive(Debug)]
@@ -85,31 +88,6 @@ enum Stage {
     Committing,
     /// With why, where the application did not want it.
     Aborting(Option<AbortReason>),
-}
-
-/// What has to be known of transactions to tell whose turn it is.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct TransactionRules {
-    /// The transaction that is open, or is being committed; 0 for none.
-    number: u64,
-    /// The coordinator has to know of a partition first.
-    needs_adding: bool,
-}
-
-/// A partition's part in transactions.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Membership {
-    /// The last transaction that something was taken in for.
-    joined: u64,
-    /// The last one that the coordinator knows it to be in, where it has to be told.
-    added: u64,
-}
-
-impl TransactionRules {
-    /// Whether a partition's batches may be sent.
-    pub fn allow(self, of: Membership) -> bool {
-        self.number != 0 && (!self.needs_adding || of.added == self.number)
-    }
 }
 
 /// How a transaction ended; nothing while it has not. Whoever waits for it keeps it: others may have begun

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use thalweg_wire::messages::produce_response::{PartitionProduceResponseView, ProduceResponseView};
 use thalweg_wire::{DecodeError, ErrorCode, Reader};
 
-use super::batch::{Batch, BatchKey};
-use super::error::ProduceErrorKind;
-use super::outcome::Settled;
-use super::{Sender, Slot};
+use super::Sender;
 use crate::core::backoff::backoff_ms;
 use crate::core::metadata::{Broker, Leader};
 use crate::core::partition::TopicPartition;
+use crate::core::produce::batch::{Batch, BatchKey};
+use crate::core::produce::broker_queue::Slot;
+use crate::core::produce::error::ProduceErrorKind;
+use crate::core::produce::outcome::{Failure, Settled};
 
 /// The longest pause before a broker is asked again that says CONCURRENT_TRANSACTIONS.
 const CONCURRENT_PAUSE_MS: u64 = 20;
@@ -353,7 +354,7 @@ impl Sender {
                     continue;
                 }
                 let outcome = Arc::clone(&batch.outcome);
-                let failure = super::outcome::Failure {
+                let failure = Failure {
                     partition: Arc::clone(&partition.name),
                     kind: expired(batch, cause.clone(), now_ms),
                     records: Vec::new(),

@@ -17,11 +17,13 @@ use thalweg_wire::messages::produce_request::{
 };
 use thalweg_wire::{RecordsRef, Request, Uuid, Writer};
 
-use super::batch::{BatchKey, Contents, Sealer};
-use super::partition::Turn;
+use super::Sender;
 use super::transaction::Protocol;
-use super::{Acks, Sender, Slot};
 use crate::core::partition::TopicPartition;
+use crate::core::produce::batch::{BatchKey, Contents, Sealer};
+use crate::core::produce::broker_queue::Slot;
+use crate::core::produce::partition::Turn;
+use crate::core::produce::settings::Acks;
 
 /// Bytes of a request besides its batches, roughly: header, and what stands before each batch.
 const REQUEST_OVERHEAD: usize = 100;
