@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use super::commits::commit;
 use super::commits::offsets::Offsets;
+use super::state::group::Event;
 use super::state::shared::Shared;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
@@ -104,4 +105,10 @@ impl fmt::Debug for Rebalance {
             .field("deadline", &self.deadline)
             .finish_non_exhaustive()
     }
+}
+
+/// A listener at work.
+pub(super) struct Hearing {
+    pub event: Event,
+    pub future: ListenerFuture<'static>,
 }

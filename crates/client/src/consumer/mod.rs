@@ -22,9 +22,9 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-pub use close::CloseOptions;
 pub use commits::pending::PendingCommit;
 pub use config::ConsumerConfig;
+pub use config::close::CloseOptions;
 pub use handle::ConsumerHandle;
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
 pub use why::{Unanswered, Why};
@@ -37,7 +37,7 @@ use crate::core::group::{Member, SubscribedTopics};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 use fetching::source;
-use poll::Hearing;
+use listener::Hearing;
 use state::shared::Shared;
 use tasks::{lookups, membership};
 

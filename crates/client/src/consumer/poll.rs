@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::Consumer;
-use super::listener::{ListenerFuture, Rebalance};
+use super::listener::{Hearing, ListenerFuture, Rebalance};
 use super::state::group::Event;
 use super::state::shared::{Shared, State};
 use crate::core::exclusive::Exclusive;
@@ -13,12 +13,6 @@ use crate::error::Error;
 
 /// A member's application is known to be polling with such a precision.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// A listener at work.
-pub(super) struct Hearing {
-    event: Event,
-    future: ListenerFuture<'static>,
-}
 
 /// A poll that waits: the group must not take that for an application that is stuck.
 pub(super) struct InPoll<'a>(&'a Arc<Shared>);

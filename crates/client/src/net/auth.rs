@@ -14,7 +14,7 @@ use thalweg_wire::messages::ApiVersionsRequest;
 use thalweg_wire::{ApiKey, ErrorCode, Writer, secret};
 use tokio::time::{Instant, timeout};
 
-use super::raw;
+use super::frames;
 use crate::error::{AuthenticationError, Error};
 use crate::options::{Options, SaslOptions, bounded};
 
@@ -129,12 +129,12 @@ pub(crate) async fn log_in_if_due(on: &mut impl Ask, after: Duration) -> Result<
 /// (`connections.max.idle.ms`), within `after`. Nothing may be in flight. After an error the connection is of no more
 /// use.
 pub(crate) async fn keep_alive(on: &mut impl Ask, options: &Options) -> Result<(), Error> {
-    let request = raw::api_versions(options);
+    let request = frames::api_versions(options);
     let version = on
         .versions()
         .pick_for::<ApiVersionsRequest>()
         .map_err(|source| Error::Version { addr: Arc::clone(on.addr()), source })?;
-    let frame = raw::encode(on.addr(), &request, version, options)?;
+    let frame = frames::encode(on.addr(), &request, version, options)?;
     let after = bounded(options.request_timeout);
     let asked = timeout(after, on.ask(frame, ApiKey::API_VERSIONS, version)).await;
     let late = |_| {

@@ -30,7 +30,8 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::auth::{self, Ask, SaslSession};
-use super::raw::{self, Parts, RawConnection, RawReceiver, RawSender};
+use super::frames;
+use super::raw::{Parts, RawConnection, RawReceiver, RawSender};
 use crate::error::Error;
 use crate::options::{Options, bounded};
 
@@ -194,7 +195,7 @@ impl Connection {
         after: Duration,
     ) -> Result<R::Response, Error> {
         let version = self.version_of::<R>()?;
-        let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
+        let frame = frames::encode(self.addr(), request, version, &self.handle.shared.options)?;
         let body = self.send_frame_within(frame, R::API_KEY, version, after).await?;
         self.decode::<R>(&body, version)
     }
@@ -205,14 +206,14 @@ impl Connection {
         request: &R,
         version: i16,
     ) -> Result<R::Response, Error> {
-        let frame = raw::encode(self.addr(), request, version, &self.handle.shared.options)?;
+        let frame = frames::encode(self.addr(), request, version, &self.handle.shared.options)?;
         let body = self.send_frame(frame, R::API_KEY, version).await?;
         self.decode::<R>(&body, version)
     }
 
     /// Reads an answer, and heeds its throttle time.
     fn decode<R: Request>(&self, body: &Bytes, version: i16) -> Result<R::Response, Error> {
-        let response = raw::decode::<R>(self.addr(), body, version)?;
+        let response = frames::decode::<R>(self.addr(), body, version)?;
         if let Ok(throttle_ms @ 1..) = u64::try_from(response.throttle_time_ms()) {
             tracing::warn!(
                 target: "thalweg::connection",
@@ -225,8 +226,8 @@ impl Connection {
         Ok(response)
     }
 
-    /// Sends a request frame built with [`raw::begin_request`] and waits for the body of its
-    /// answer.
+    /// Sends a request frame built with [`raw::begin_request`](super::raw::begin_request) and waits
+    /// for the body of its answer.
     pub async fn send_frame(
         &self,
         frame: Writer,

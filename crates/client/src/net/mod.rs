@@ -3,5 +3,6 @@
 
 pub(crate) mod auth;
 pub mod connection;
+mod frames;
 pub mod raw;
 pub(crate) mod transport;

@@ -9,13 +9,14 @@ use bytes::Bytes;
 use thalweg_connection::versions::Step;
 use thalweg_connection::{ApiVersions, FrameBuffer, Negotiation, Pipeline, pipeline};
 use thalweg_wire::messages::ApiVersionsRequest;
-use thalweg_wire::{ApiKey, Message, Reader, Request, Writer};
+use thalweg_wire::{ApiKey, Request, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout, timeout_at};
 
 pub use thalweg_connection::pipeline::{begin_request, encode_request, set_correlation_id};
 
 use super::auth::{self, Ask, SaslSession};
+use super::frames::{api_versions, decode, encode};
 use super::transport::{self, CloseSignal, ReadHalf, WriteHalf};
 use crate::core::metadata::NodeIdentity;
 use crate::error::Error;
@@ -252,42 +253,6 @@ impl Ask for RawConnection {
     ) -> impl Future<Output = Result<Bytes, Error>> + Send {
         self.ask_for(frame, api, version)
     }
-}
-
-/// Asks for the broker's versions, and says whose client this is (KIP-511).
-pub(crate) fn api_versions(options: &Options) -> ApiVersionsRequest {
-    ApiVersionsRequest {
-        client_software_name: options.software_name.to_string(),
-        client_software_version: options.software_version.to_string(),
-        ..ApiVersionsRequest::default()
-    }
-}
-
-/// Writes a request frame; the correlation id is still 0.
-pub(crate) fn encode<R: Request>(
-    addr: &Arc<str>,
-    request: &R,
-    version: i16,
-    options: &Options,
-) -> Result<Writer, Error> {
-    let mut frame = Writer::new();
-    pipeline::encode_request(&mut frame, request, version, &options.client_id)
-        .map_err(|source| Error::Encode { addr: addr.clone(), api: R::API_KEY, version, source })?;
-    Ok(frame)
-}
-
-/// Reads the body of a response.
-pub(crate) fn decode<R: Request>(
-    addr: &Arc<str>,
-    body: &Bytes,
-    version: i16,
-) -> Result<R::Response, Error> {
-    R::Response::decode(&mut Reader::shared(body), version).map_err(|source| Error::Decode {
-        addr: addr.clone(),
-        api: R::API_KEY,
-        version,
-        source,
-    })
 }
 
 /// The sending half of a [`RawConnection`].

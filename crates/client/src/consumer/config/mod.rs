@@ -1,5 +1,6 @@
 //! How a consumer behaves.
 
+pub(super) mod close;
 pub(super) mod pattern;
 
 use std::time::Duration;

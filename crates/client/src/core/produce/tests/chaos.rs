@@ -4,6 +4,7 @@ use thalweg_records::{BatchView, Compression, CompressionSpec};
 
 use super::super::*;
 use super::cluster::*;
+use crate::core::random::Random;
 use thalweg_wire::ErrorCode;
 
 /// What may go wrong.
