@@ -275,6 +275,20 @@ impl Error {
         matches!(self, Error::Authentication { .. })
     }
 
+    /// Whether this says only that the member is on its way to another generation.
+    pub(crate) fn is_between_generations(&self) -> bool {
+        matches!(
+            self,
+            Error::Group {
+                code: ErrorCode::UNKNOWN_MEMBER_ID
+                    | ErrorCode::STALE_MEMBER_EPOCH
+                    | ErrorCode::ILLEGAL_GENERATION
+                    | ErrorCode::REBALANCE_IN_PROGRESS,
+                ..
+            }
+        )
+    }
+
     /// Whether the same may work later, without anybody changing anything.
     pub fn is_retriable(&self) -> bool {
         match self {

@@ -107,25 +107,15 @@
 //! aws-lc-rs, behind the feature `tls`, which is on by default; it brings C and assembly.
 
 pub mod admin;
-mod auth;
-mod backoff;
 pub mod cluster;
-pub mod connection;
 pub mod consumer;
-mod coordinator;
 mod core;
 pub mod error;
-mod exclusive;
-mod offsets;
+mod net;
 pub mod options;
 pub mod producer;
 mod properties;
-pub mod raw;
-mod setters;
 pub mod stream;
-#[cfg(feature = "tls")]
-mod tls;
-mod transport;
 
 pub use crate::core::fetch::records::{IntoIter as RecordsIntoIter, Iter as RecordsIter};
 pub use crate::core::fetch::{
@@ -143,20 +133,21 @@ pub use crate::core::produce::{
 };
 pub use admin::{Admin, AdminConfig, AdminError};
 pub use cluster::Cluster;
-pub use connection::Connection;
+pub use cluster::coordinator::CommittedOffset;
+pub use cluster::offsets::FoundOffset;
 pub use consumer::{
     CloseOptions, Consumer, ConsumerConfig, ConsumerHandle, ListenerFuture, OnLeave, Rebalance,
     RebalanceListener,
 };
-pub use coordinator::CommittedOffset;
 pub use error::{AuthenticationError, Error};
-pub use offsets::FoundOffset;
+pub use net::connection::Connection;
+pub use net::raw::{RawConnection, RawReceiver, RawSender};
+pub use net::{connection, raw};
 #[cfg(feature = "tls")]
 pub use options::{Identity, Pem, Roots, TlsOptions};
 pub use options::{Mechanism, MetadataRecoveryStrategy, Options, SaslOptions, Security};
 pub use producer::{Delivery, Producer, ProducerConfig, Transaction, TrySendError};
 pub use properties::{Properties, Unused};
-pub use raw::{RawConnection, RawReceiver, RawSender};
 pub use thalweg_connection::{
     ApiVersions, FrameError, NegotiationError, PipelineError, SaslError, ServerError, VersionError,
 };

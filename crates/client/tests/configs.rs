@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 
 /// Structs whose fields are settings, and the files they are in.
 const SETTINGS: [(&str, &str); 6] = [
-    ("Options", "options.rs"),
-    ("SaslOptions", "options.rs"),
-    ("Identity", "tls.rs"),
-    ("ConsumerConfig", "consumer/config.rs"),
+    ("Options", "options/mod.rs"),
+    ("SaslOptions", "options/mod.rs"),
+    ("Identity", "options/tls/mod.rs"),
+    ("ConsumerConfig", "consumer/config/mod.rs"),
     ("ProducerConfig", "producer/config.rs"),
-    ("AdminConfig", "admin/client.rs"),
+    ("AdminConfig", "admin/config.rs"),
 ];
 
 fn crate_file(path: &str) -> String {

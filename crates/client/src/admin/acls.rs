@@ -7,7 +7,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, for_all};
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 macro_rules! codes {
     ($(#[$doc:meta])* $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $code:literal,)* }) => {

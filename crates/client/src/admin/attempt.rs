@@ -11,11 +11,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout_at};
 
 use super::{Admin, AdminConfig, AdminError, Results};
-use crate::backoff;
 use crate::cluster::Cluster;
-use crate::connection::Connection;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
+use crate::net::connection::Connection;
+use crate::options::backoff;
 
 /// What one round of asking found.
 pub(super) type Answers<K, T> = Vec<(K, Result<T, AdminError>)>;

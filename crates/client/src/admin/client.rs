@@ -1,14 +1,12 @@
-//! The client for administrators: its settings, and the shape of its answers.
+//! The client for administrators, and the shape of its answers.
 
 use std::collections::BTreeMap;
 use std::pin::Pin;
-use std::time::Duration;
 
+use super::config::AdminConfig;
 use super::error::AdminError;
-use crate::backoff;
 use crate::cluster::Cluster;
 use crate::options;
-use crate::setters::setters;
 
 /// What became of each thing that something was asked of.
 pub type Results<K, T> = BTreeMap<K, Result<T, AdminError>>;
@@ -32,36 +30,6 @@ pub enum Mode {
 impl Mode {
     pub(super) fn is_validation(self) -> bool {
         self == Mode::ValidateOnly
-    }
-}
-
-/// Settings of an [`Admin`]. Defaults are those of Kafka's admin client.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct AdminConfig {
-    /// How long one call tries (`default.api.timeout.ms`); 1 minute.
-    pub timeout: Duration,
-    /// First pause before something is tried again (`retry.backoff.ms`); 100 ms.
-    pub retry_backoff: Duration,
-    /// Longest such pause (`retry.backoff.max.ms`); 1 s.
-    pub retry_backoff_max: Duration,
-}
-
-setters! {
-    AdminConfig {
-        timeout: Duration => with_timeout,
-        retry_backoff: Duration => with_retry_backoff,
-        retry_backoff_max: Duration => with_retry_backoff_max,
-    }
-}
-
-impl Default for AdminConfig {
-    fn default() -> AdminConfig {
-        AdminConfig {
-            timeout: Duration::from_secs(60),
-            retry_backoff: backoff::RETRY_BACKOFF,
-            retry_backoff_max: backoff::RETRY_BACKOFF_MAX,
-        }
     }
 }
 

@@ -17,7 +17,7 @@ use thalweg_wire::{ApiKey, Request, secret};
 use super::attempt::{Answers, at_least, for_all, join};
 use super::{Admin, AdminError, AdminFuture, Mode, Results};
 use crate::error::Error;
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 /// What has configs.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -7,7 +7,7 @@ use thalweg_wire::ApiKey;
 
 use super::attempt::{Answers, for_all, join};
 use super::{Admin, AdminError, Results};
-use crate::coordinator;
+use crate::cluster::coordinator;
 
 /// Whose coordinators are asked.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -11,7 +11,7 @@ use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, for_all};
 use super::{Admin, AdminError, AdminFuture, Results};
-use crate::coordinator::{self, CommittedOffset, Identity};
+use crate::cluster::coordinator::{self, CommittedOffset, Identity};
 use crate::core::partition::{Position, TopicPartition, by_partition, by_topic};
 
 /// Last version of OffsetFetch in which topics have names: what was committed for a topic that is

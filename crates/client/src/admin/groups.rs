@@ -14,11 +14,11 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ApiKey, ErrorCode};
 
 use super::attempt::{Answers, at_least, for_all, join};
-use super::{Admin, AdminError, AdminFuture, ListedGroups, Results};
-use crate::coordinator;
+use super::{Admin, AdminError, AdminFuture, Results};
+use crate::cluster::coordinator;
 use crate::core::group::protocol;
 use crate::core::partition::TopicPartition;
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 /// Protocol of groups whose members are consumers.
 const CONSUMER_PROTOCOL: &str = "consumer";
@@ -141,6 +141,9 @@ pub enum MemberToRemove {
     /// By its id. Needs brokers from 2.4 on, as the other does.
     Member(String),
 }
+
+/// The groups that brokers listed, and for each broker whether it answered.
+pub type ListedGroups = (Vec<GroupListing>, Results<i32, ()>);
 
 impl Admin {
     /// Groups, by id. What a broker that could not be asked has is missing, and it is among the

@@ -32,6 +32,7 @@ mod acls;
 mod attempt;
 mod brokers;
 mod client;
+mod config;
 mod configs;
 mod coordinators;
 mod error;
@@ -46,8 +47,6 @@ mod topics;
 mod transactions;
 mod users;
 
-use std::collections::BTreeMap;
-
 pub use acls::{
     AclBinding, AclFilter, AclOperation, AclPattern, AclPatternFilter, AclPermission, AclResource,
 };
@@ -55,7 +54,8 @@ pub use brokers::{
     BrokerDescription, BrokerVersions, ClusterDescription, FeatureRange, FeatureUpdate, Features,
     QuorumDescription, QuorumNode, QuorumReplica, UpgradeType,
 };
-pub use client::{Admin, AdminConfig, AdminFuture, Mode, Results};
+pub use client::{Admin, AdminFuture, Mode, Results};
+pub use config::AdminConfig;
 pub use configs::{
     ConfigChange, ConfigDetails, ConfigEntry, ConfigKind, ConfigOperation, ConfigResource,
     ConfigSource, ConfigSynonym, ResourceType,
@@ -63,10 +63,11 @@ pub use configs::{
 pub use error::AdminError;
 pub use group_offsets::GroupOffsets;
 pub use groups::{
-    GroupDescription, GroupFilter, GroupKind, GroupListing, GroupMember, MemberToRemove,
+    GroupDescription, GroupFilter, GroupKind, GroupListing, GroupMember, ListedGroups,
+    MemberToRemove,
 };
 pub use log_dirs::{LogDir, LogDirReplica, ReplicaMove};
-pub use quotas::{QuotaEntity, QuotaMatch};
+pub use quotas::{QuotaEntity, QuotaMatch, Quotas};
 pub use reassignments::{Election, Reassignment};
 pub use rebalances::{
     GroupRebalance, GroupRebalances, PartitionMove, RebalanceStep, RebalanceTrigger, RebalanceWait,
@@ -81,9 +82,3 @@ pub use transactions::{
     TransactionListing, TransactionToAbort,
 };
 pub use users::{ScramChange, ScramCredential};
-
-/// The groups that brokers listed, and for each broker whether it answered.
-pub type ListedGroups = (Vec<GroupListing>, Results<i32, ()>);
-
-/// Limits by what they are of: names of quotas with their values.
-pub type Quotas = BTreeMap<QuotaEntity, BTreeMap<String, f64>>;

@@ -8,7 +8,7 @@ use thalweg_wire::messages::describe_client_quotas_request::ComponentData;
 use thalweg_wire::messages::{AlterClientQuotasRequest, DescribeClientQuotasRequest};
 
 use super::attempt::for_all;
-use super::{Admin, AdminError, AdminFuture, Mode, Quotas, Results};
+use super::{Admin, AdminError, AdminFuture, Mode, Results};
 
 /// Whom limits are for: the name for each type (`user`, `client-id`, `ip`), or none for whoever has
 /// no limits of its own.
@@ -25,6 +25,9 @@ pub enum QuotaMatch {
     /// All that have the type.
     Any,
 }
+
+/// Limits by what they are of: names of quotas with their values.
+pub type Quotas = BTreeMap<QuotaEntity, BTreeMap<String, f64>>;
 
 impl Admin {
     /// The limits of entities that match; with `strict` only of those that have no other types. An

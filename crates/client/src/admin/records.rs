@@ -10,9 +10,9 @@ use thalweg_wire::{ApiKey, grouped};
 
 use super::attempt::{Answers, at_least, for_all, join, millis};
 use super::{Admin, AdminError, AdminFuture, Results};
+use crate::cluster::offsets::{self, FoundOffset, LookupError};
 use crate::core::fetch::IsolationLevel;
 use crate::core::partition::{TopicPartition, by_partition, by_topic};
-use crate::offsets::{self, FoundOffset, LookupError};
 
 /// Which offset to look for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

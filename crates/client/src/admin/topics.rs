@@ -25,7 +25,7 @@ use thalweg_wire::{ApiKey, ErrorCode, Request, Uuid};
 use super::attempt::{Answers, at_least, for_all, millis};
 use super::configs::{ConfigEntry, ConfigKind, ConfigSource};
 use super::{Admin, AdminError, AdminFuture, Mode, Results};
-use crate::connection::Connection;
+use crate::net::connection::Connection;
 
 /// Partitions in one answer to DescribeTopicPartitions; brokers may give fewer.
 const DESCRIBE_PARTITIONS: i32 = 2_000;

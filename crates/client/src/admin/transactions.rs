@@ -18,7 +18,7 @@ use super::attempt::{Answers, at_least, for_all, join, millis};
 use super::coordinators::Coordinated;
 use super::{Admin, AdminError, AdminFuture, Results};
 use crate::core::partition::{TopicPartition, by_partition};
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 /// Which transactional ids to list; all by default.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]

@@ -2,12 +2,12 @@
 
 use super::{Consumer, ConsumerHandle, GroupMetadata, PendingCommit, Why};
 use crate::cluster::Cluster;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
+use crate::cluster::offsets::FoundOffset;
 use crate::core::fetch::FetchCounts;
 use crate::core::group::GroupStatus;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
-use crate::offsets::FoundOffset;
 
 impl Consumer {
     /// A handle, with which other tasks commit, pause, seek, ask, and wake this up while it polls.

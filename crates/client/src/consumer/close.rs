@@ -6,59 +6,16 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use super::Consumer;
+use super::commits::automatic;
+use super::config::close::CloseOptions;
 use super::poll::InPoll;
-use super::{Consumer, membership};
 use crate::core::group::{Member, OnLeave};
 use crate::error::Error;
 use crate::options;
 
 /// The membership's task tells of everything that happens; this is for what else there may be.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
-
-/// How a consumer is closed (KIP-1092): made of a [`Duration`] where only that is to be said.
-///
-/// ```
-/// use std::time::Duration;
-/// use thalweg::consumer::{CloseOptions, OnLeave};
-///
-/// // A member that will be back soon, and wants its partitions back without a rebalance.
-/// let options =
-///     CloseOptions::within(Duration::from_secs(10)).with_on_leave(OnLeave::RemainInGroup);
-/// # drop(options);
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct CloseOptions {
-    /// How long it may take (`timeout`); 30 s.
-    pub limit: Duration,
-    /// Whether the group is told (`group.membership.operation`); dynamic members tell it.
-    pub on_leave: OnLeave,
-}
-
-impl Default for CloseOptions {
-    fn default() -> CloseOptions {
-        CloseOptions::within(Duration::from_secs(30))
-    }
-}
-
-impl CloseOptions {
-    /// Takes `limit` at most; the rest is as usual.
-    pub fn within(limit: Duration) -> CloseOptions {
-        CloseOptions { limit, on_leave: OnLeave::Default }
-    }
-
-    /// See [`Self::on_leave`].
-    pub fn with_on_leave(mut self, on_leave: OnLeave) -> CloseOptions {
-        self.on_leave = on_leave;
-        self
-    }
-}
-
-impl From<Duration> for CloseOptions {
-    fn from(limit: Duration) -> CloseOptions {
-        CloseOptions::within(limit)
-    }
-}
 
 impl Consumer {
     /// Ends it: hands everything over, with a commit if
@@ -72,7 +29,7 @@ impl Consumer {
     /// If the future is dropped the consumer is not closed. Unless it still waited for such a commit
     /// it goes out of its group all the same, once its listener has heard of it, as long as the consumer
     /// is kept: polls say [`Error::NotSubscribed`] then. Close it again. To limit the time, use
-    /// [`CloseOptions::within`](super::CloseOptions::within) instead of dropping the future.
+    /// [`CloseOptions::within`] instead of dropping the future.
     ///
     /// # Errors
     /// What went wrong with the last commit; [`Error::Timeout`] when it was not all done in time. It
@@ -130,9 +87,7 @@ impl Consumer {
         } else {
             // No member: there may be something to commit all the same.
             let all = self.assignment();
-            timeout_at(deadline, membership::commit_acknowledged(&self.shared, &all))
-                .await
-                .map(drop)
+            timeout_at(deadline, automatic::commit_acknowledged(&self.shared, &all)).await.map(drop)
         };
         if pending.and(left).is_err() {
             let group = self.shared.config.group_id.clone().unwrap_or_default();

@@ -4,17 +4,18 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::offsets::Offsets;
-use super::shared::{Shared, State};
+use super::commits::offsets::Offsets;
+use super::commits::pending::PendingCommit;
+use super::commits::{commit, pending};
+use super::state::shared::{Shared, State};
 use super::why::{Unanswered, Why};
-use super::{PendingCommit, commit, pending};
 use crate::cluster::Cluster;
-use crate::coordinator::CommittedOffset;
+use crate::cluster::coordinator::CommittedOffset;
+use crate::cluster::offsets::{self, FoundOffset};
 use crate::core::fetch::{FetchCounts, OffsetReset, PartitionStatus};
-use crate::core::group::{GroupStatus, Member};
+use crate::core::group::{GroupMetadata, GroupStatus, Member};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
-use crate::offsets::{self, FoundOffset};
 
 /// A handle to a [`Consumer`](super::Consumer): commits, pauses, seeks and asks while another task
 /// polls. Clones are handles to the same consumer. It does not keep the consumer going: once that is
@@ -43,37 +44,6 @@ use crate::offsets::{self, FoundOffset};
 #[derive(Clone)]
 pub struct ConsumerHandle {
     pub(super) shared: Arc<Shared>,
-}
-
-/// A member, as the group knows it (Java's `ConsumerGroupMetadata`).
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct GroupMetadata {
-    /// The group's id.
-    pub group_id: Arc<str>,
-    /// The generation of a classic group, or the member's epoch in one of KIP-848; -1 while it is
-    /// in none.
-    pub generation_id: i32,
-    /// The member's id; empty while it has none.
-    pub member_id: String,
-    /// `group.instance.id` of a static member.
-    pub group_instance_id: Option<String>,
-    /// The member was thrown out, and the application has not heard of it: it may have come back since, but
-    /// what the application has in hand is of the membership before.
-    pub(crate) is_lost: bool,
-}
-
-impl GroupMetadata {
-    /// Of who is no member of the group, and commits for it.
-    pub fn new(group_id: impl Into<Arc<str>>) -> GroupMetadata {
-        GroupMetadata {
-            group_id: group_id.into(),
-            generation_id: -1,
-            member_id: String::new(),
-            group_instance_id: None,
-            is_lost: false,
-        }
-    }
 }
 
 impl ConsumerHandle {

@@ -5,9 +5,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::commit;
-use super::offsets::Offsets;
-use super::shared::Shared;
+use super::commits::commit;
+use super::commits::offsets::Offsets;
+use super::state::group::Event;
+use super::state::shared::Shared;
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
 
@@ -106,10 +107,8 @@ impl fmt::Debug for Rebalance {
     }
 }
 
-/// What a listener has to hear of.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Event {
-    Assigned(Vec<TopicPartition>),
-    Revoked { partitions: Vec<TopicPartition>, deadline_ms: u64 },
-    Lost(Vec<TopicPartition>),
+/// A listener at work.
+pub(super) struct Hearing {
+    pub event: Event,
+    pub future: ListenerFuture<'static>,
 }

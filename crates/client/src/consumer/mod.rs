@@ -5,22 +5,15 @@
 
 mod calls;
 mod close;
-mod commit;
+mod commits;
 mod config;
-mod group;
+mod fetching;
 mod handle;
 mod listener;
-mod lookups;
-mod membership;
-mod offsets;
-mod pattern;
-mod pending;
 mod poll;
-mod receiver;
-mod sessionless;
-mod shared;
-mod source;
+mod state;
 mod streams;
+mod tasks;
 mod why;
 
 use std::fmt;
@@ -29,23 +22,24 @@ use std::sync::Arc;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-pub use close::CloseOptions;
-pub(crate) use commit::is_passing;
+pub use commits::pending::PendingCommit;
 pub use config::ConsumerConfig;
-pub use handle::{ConsumerHandle, GroupMetadata};
+pub use config::close::CloseOptions;
+pub use handle::ConsumerHandle;
 pub use listener::{ListenerFuture, Rebalance, RebalanceListener};
-pub use pending::PendingCommit;
 pub use why::{Unanswered, Why};
 
 use crate::cluster::Cluster;
+use crate::core::exclusive::Exclusive;
 use crate::core::fetch::{Budget, Fetcher, Loan, ReadMode};
-pub use crate::core::group::OnLeave;
+pub use crate::core::group::{GroupMetadata, OnLeave};
 use crate::core::group::{Member, SubscribedTopics};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
-use crate::exclusive::Exclusive;
-use poll::Hearing;
-use shared::Shared;
+use fetching::source;
+use listener::Hearing;
+use state::shared::Shared;
+use tasks::{lookups, membership};
 
 /// Reads partitions. Fetching goes on in the background, within
 /// [`ConsumerConfig::fetch_budget`]; a poll takes what is there, without waking anybody.
@@ -94,6 +88,8 @@ pub struct Consumer {
     /// What goes on besides fetching and membership.
     tasks: [JoinHandle<()>; 2],
     membership: Option<JoinHandle<()>>,
+    /// Called from within polls, where the group has events for it.
+    listener: Option<Arc<dyn RebalanceListener>>,
     /// The listener at work, which a poll that was dropped left in the middle.
     hearing: Option<Exclusive<Hearing>>,
     /// What polls take without a look at the rest.
@@ -117,12 +113,21 @@ impl Consumer {
         let budget = Budget::new(config.fetch_budget, move || told.notify_one());
         let fetcher = Fetcher::new(settings, budget);
         let loan = fetcher.loan();
-        let shared = Arc::new(Shared::new(cluster, config, fetcher, Arc::clone(&lookup)));
+        let shared = Shared::new(cluster, config, fetcher, Arc::clone(&lookup), source::begin);
+        let shared = Arc::new(shared);
         let tasks = [
             tokio::spawn(lookups::run(Arc::downgrade(&shared), lookup)),
             tokio::spawn(lookups::watch_room(Arc::downgrade(&shared), room)),
         ];
-        Ok(Consumer { shared, tasks, membership: None, hearing: None, loan, looked_ms: None })
+        Ok(Consumer {
+            shared,
+            tasks,
+            membership: None,
+            listener: None,
+            hearing: None,
+            loan,
+            looked_ms: None,
+        })
     }
 
     /// Reads exactly these partitions from now on, each from the position given or, without one,
@@ -267,11 +272,13 @@ impl Consumer {
     /// # Errors
     /// [`Error::Config`] without a group: there is nothing to hear of.
     pub fn set_listener(&mut self, listener: impl RebalanceListener) -> Result<(), Error> {
-        let set = self.shared.with_group(|group, _| group.listener = Some(Arc::new(listener)));
-        set.ok_or_else(|| Error::Config {
+        let has_group = self.shared.with_group(|group, _| group.has_listener = true);
+        has_group.ok_or_else(|| Error::Config {
             name: "group.id".into(),
             reason: "is needed for a listener, which hears of what a group assigns".to_owned(),
-        })
+        })?;
+        self.listener = Some(Arc::new(listener));
+        Ok(())
     }
 }
 

@@ -3,21 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::listener::Event;
-use super::shared::Shared;
-use super::{Consumer, ListenerFuture, Rebalance};
+use super::Consumer;
+use super::listener::{Hearing, ListenerFuture, Rebalance};
+use super::state::group::Event;
+use super::state::shared::{Shared, State};
+use crate::core::exclusive::Exclusive;
 use crate::core::fetch::Records;
 use crate::error::Error;
-use crate::exclusive::Exclusive;
 
 /// A member's application is known to be polling with such a precision.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
-
-/// A listener at work.
-pub(super) struct Hearing {
-    event: Event,
-    future: ListenerFuture<'static>,
-}
 
 /// A poll that waits: the group must not take that for an application that is stuck.
 pub(super) struct InPoll<'a>(&'a Arc<Shared>);
@@ -114,7 +109,7 @@ impl Consumer {
             if state.is_closed {
                 return Err(Error::ConsumerClosed);
             }
-            let is_waiting = |state: &super::shared::State| {
+            let is_waiting = |state: &State| {
                 state.group.as_ref().is_some_and(|group| group.is_waiting_for_listener())
             };
             // What was lost with the membership is heard of first.
@@ -171,11 +166,9 @@ impl Consumer {
     pub(super) async fn hear(&mut self) {
         loop {
             if self.hearing.is_none() {
-                let next = self.shared.with_group(|group, _| {
-                    let event = group.events.front()?.clone();
-                    Some((event, Arc::clone(group.listener.as_ref()?)))
-                });
-                let Some((event, listener)) = next.flatten() else { return };
+                let next = self.shared.with_group(|group, _| group.events.front().cloned());
+                let Some(event) = next.flatten() else { return };
+                let Some(listener) = self.listener.clone() else { return };
                 let (partitions, deadline) = match &event {
                     Event::Assigned(partitions) | Event::Lost(partitions) => (partitions, None),
                     Event::Revoked { partitions, deadline_ms } => {

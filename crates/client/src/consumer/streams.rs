@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use thalweg_wire::Uuid;
 
-use super::ConsumerHandle;
-use super::commit;
-use super::listener::Event;
-use super::offsets::Offsets;
-use crate::backoff;
-use crate::coordinator::CommittedOffset;
+use super::commits::commit;
+use super::commits::offsets::Offsets;
+use super::handle::ConsumerHandle;
+use super::state::group::Event;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::fetch::{Chunk, Passed, Records};
 use crate::core::partition::{Position, TopicPartition};
 use crate::error::Error;
+use crate::options::backoff;
 
 impl ConsumerHandle {
     /// Takes up to `max` records of any partition, or waits for some.

@@ -4,6 +4,7 @@
 pub mod backoff;
 pub mod code_name;
 pub mod connect_ahead;
+pub mod exclusive;
 pub mod fetch;
 pub mod group;
 pub mod headers;
@@ -12,6 +13,7 @@ pub mod metadata;
 pub mod partition;
 pub mod produce;
 mod random;
+pub mod record;
 #[cfg(test)]
 mod seeds;
 

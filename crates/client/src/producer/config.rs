@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use thalweg_records::CompressionSpec;
 
-use crate::backoff;
 use crate::core::produce::{Acks, ProduceSettings, Sealer};
 use crate::error::Error;
+use crate::options::backoff;
+use crate::options::setters::setters;
 use crate::options::{Options, bounded};
-use crate::setters::setters;
 
 /// Requests under way to one broker beyond which brokers lose track of what is a repetition.
 const IN_FLIGHT_IDEMPOTENT_MAX: usize = 5;

@@ -2,10 +2,8 @@
 //! waited for.
 
 mod config;
-mod connection;
-mod coordinator;
-mod lookups;
 mod shared;
+mod tasks;
 mod transaction;
 
 use std::fmt;
@@ -21,14 +19,15 @@ use tokio::time::timeout_at;
 pub use config::ProducerConfig;
 pub use transaction::Transaction;
 
-use crate::backoff;
 use crate::cluster::Cluster;
 use crate::core::produce::{
     AsProducerRecord, Memory, ProduceCounts, ProduceError, ProduceErrorKind, ProducerRecord,
     RecordMetadata, Refused, Sender, Ticket,
 };
 use crate::error::Error;
+use crate::options::backoff;
 use shared::{Shared, Wanted};
+use tasks::{connection, coordinator, lookups};
 
 /// How long a topic is asked for at least, once somebody wanted to send to it.
 const WANTED_MIN: Duration = Duration::from_secs(60);
@@ -146,7 +145,7 @@ impl Producer {
         let told = Arc::clone(&room);
         let memory = Memory::new(config.buffer_memory, move || told.notify_one());
         let sender = Sender::new(settings, memory, backoff::random());
-        let shared = Arc::new(Shared::new(cluster, config, sender, room));
+        let shared = Arc::new(Shared::new(cluster, config, sender, room, connection::begin));
         shared.spawn(lookups::run(Arc::clone(&shared)));
         shared.spawn(lookups::watch(Arc::clone(&shared)));
         if let Some(id) = &shared.config.transactional_id {

@@ -1,6 +1,7 @@
 //! What a producer's handles and its tasks have in common.
 
 use std::collections::{BTreeSet, HashMap};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -11,7 +12,6 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
 use super::config::ProducerConfig;
-use super::connection;
 use crate::cluster::Cluster;
 use crate::core::produce::{ProduceErrorKind, ProducerRecord, Refused, Sender, Signals, Ticket};
 
@@ -38,6 +38,7 @@ pub(super) struct Shared {
     /// Where transactions stand has changed.
     pub transactions: Notify,
     tasks: Mutex<Tasks>,
+    send_to: SendTo,
     /// Batches begun since other tasks had their turn.
     begun: AtomicU32,
     runtime: Handle,
@@ -65,6 +66,12 @@ pub(super) struct Wanted {
     pub until: Instant,
 }
 
+/// What a task does.
+pub(super) type BoxedTask = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+/// Makes the task that sends to a broker until it is aborted.
+pub(super) type SendTo = fn(Arc<Shared>, i32, Arc<Notify>) -> BoxedTask;
+
 #[derive(Default)]
 struct Tasks {
     links: HashMap<i32, Arc<Notify>>,
@@ -78,6 +85,7 @@ impl Shared {
         config: ProducerConfig,
         sender: Sender,
         room: Arc<Notify>,
+        send_to: SendTo,
     ) -> Shared {
         let state = State {
             sender,
@@ -98,6 +106,7 @@ impl Shared {
             wants_coordinator: Notify::new(),
             transactions: Notify::new(),
             tasks: Mutex::default(),
+            send_to,
             begun: AtomicU32::new(0),
             runtime: Handle::current(),
             began: Instant::now(),
@@ -163,7 +172,7 @@ impl Shared {
         }
         let wake = Arc::new(Notify::new());
         tasks.links.insert(broker, Arc::clone(&wake));
-        let task = self.watched(connection::run(Arc::clone(self), broker, wake));
+        let task = self.watched((self.send_to)(Arc::clone(self), broker, wake));
         tasks.all.push(self.runtime.spawn(task));
     }
 

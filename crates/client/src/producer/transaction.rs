@@ -8,8 +8,8 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::shared::{Shared, State};
 use super::{Delivery, Producer, TrySendError};
-use crate::consumer::GroupMetadata;
-use crate::coordinator::{self, CommittedOffset};
+use crate::cluster::coordinator::{self, CommittedOffset};
+use crate::core::group::GroupMetadata;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::transaction::{Begun, TransactionEnd, TransactionOffsets};
 use crate::core::produce::{AsProducerRecord, ProduceError, ProduceErrorKind, TransactionError};

@@ -126,7 +126,7 @@ fn tls(_: &Properties) -> Result<Security, Error> {
 
 #[cfg(feature = "tls")]
 fn tls(properties: &Properties) -> Result<Security, Error> {
-    use crate::tls::{Identity, Pem, Roots, TlsOptions};
+    use crate::options::tls::{Identity, Pem, Roots, TlsOptions};
 
     if let Some(list) = properties.filled("ssl.enabled.protocols") {
         let listed: Vec<&str> = list.split(',').map(str::trim).collect();

@@ -110,58 +110,47 @@
 
 #![warn(missing_debug_implementations)]
 
-mod assigned;
-mod at_most_once;
-mod committable;
-mod committer;
-mod connect;
-mod control;
-mod drain;
-mod envelope;
-mod external;
 mod hub;
-mod manual;
-mod metadata;
 mod ordered;
-mod partitioned;
-mod produce;
-mod reading;
 mod restart;
 mod settings;
-mod shape;
-mod source;
+mod sinks;
+mod sources;
 mod transactional;
 
-pub use at_most_once::AtMostOnceSource;
-pub use committable::{
+pub use hub::committable::{
     Committable, CommittableMessage, CommittableOffset, CommittableOffsetBatch, CommittableRecords,
 };
-pub use committer::{
+pub use hub::manual::{BoxError, Offsets};
+pub use hub::transactional::{
+    Transactional, TransactionalMessage, TransactionalOffset, TransactionalOffsetBatch,
+    TransactionalRecords,
+};
+pub use ordered::{MapOrderedBy, map_ordered_by};
+pub use restart::{RestartControl, RestartSettings, RestartSource, with_backoff};
+pub use settings::{ConsumerSettings, Offset, Subscription};
+pub use sinks::committer::{
     CommitDelivery, Committed, Committer, CommitterFlow, CommitterSettings, CommitterSink,
 };
-pub use connect::{
+pub use sinks::envelope::{Envelope, OwnedProducerRecord, Results};
+pub use sinks::produce::{
+    CommittableSink, FlexiFlow, ProducerSettings, ProducerSink, Singles, committable_sink,
+    flexi_flow, plain_sink, producer_flow,
+};
+pub use sources::at_most_once::AtMostOnceSource;
+pub use sources::connect::{
     at_most_once_source, commit_with_metadata_partitioned_source, commit_with_metadata_source,
     committable_partitioned_manual_offset_source, committable_partitioned_source,
     committable_source, plain_partitioned_manual_offset_source, plain_partitioned_source,
     plain_source, source_with_offset_context,
 };
-pub use control::{Control, DrainingControl, SourceMetrics};
-pub use envelope::{Envelope, OwnedProducerRecord, Results};
-pub use external::{ExternalSource, SharedConsumer};
-pub use manual::{BoxError, Offsets};
-pub use metadata::MetadataClient;
-pub use ordered::{MapOrderedBy, map_ordered_by};
-pub use partitioned::{PartitionSource, PartitionedSource};
-pub use produce::{
-    CommittableSink, FlexiFlow, ProducerSettings, ProducerSink, Singles, committable_sink,
-    flexi_flow, plain_sink, producer_flow,
-};
-pub use restart::{RestartControl, RestartSettings, RestartSource, with_backoff};
-pub use settings::{ConsumerSettings, Offset, Subscription};
-pub use shape::{InContext, InTransaction, Plain, Shape, WithOffset};
-pub use source::{Batches, Source};
+pub use sources::control::{Control, DrainingControl, SourceMetrics};
+pub use sources::external::{ExternalSource, SharedConsumer};
+pub use sources::metadata::MetadataClient;
+pub use sources::partitioned::{PartitionSource, PartitionedSource};
+pub use sources::shape::{InContext, InTransaction, Plain, Shape, WithOffset};
+pub use sources::source::{Batches, Source};
 pub use transactional::{
-    TransactionSettings, Transactional, TransactionalFlow, TransactionalMessage,
-    TransactionalOffset, TransactionalOffsetBatch, TransactionalRecords, TransactionalSink,
-    transactional_flow, transactional_partitioned_source, transactional_sink, transactional_source,
+    TransactionSettings, TransactionalFlow, TransactionalSink, transactional_flow,
+    transactional_partitioned_source, transactional_sink, transactional_source,
 };

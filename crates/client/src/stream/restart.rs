@@ -9,11 +9,11 @@ use std::time::Duration;
 use futures_core::stream::Stream;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::control::Control;
-use super::drain::{self, Drain};
-use crate::backoff;
+use super::sources::control::Control;
+use super::sources::drain::{self, Drain};
 use crate::options;
-use crate::setters::setters;
+use crate::options::backoff;
+use crate::options::setters::setters;
 
 /// When a stream is begun again.
 #[derive(Clone, Copy, PartialEq, Debug)]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::consumer::ConsumerConfig;
 use crate::core::partition::{Position, TopicPartition};
-use crate::setters::setters;
+use crate::options::setters::setters;
 
 /// Settings of a source: its consumer's, and what concerns the stream. Made of a [`ConsumerConfig`]
 /// where the rest may be as it is by default.

@@ -8,11 +8,24 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use super::buffer::{Buffer, Decoding, Fault, Next};
 use super::error::{PartitionError, PartitionErrorKind};
+use super::resets::{PositionReset, ResetCause};
 use super::session::Watermarks;
-use super::{OffsetReset, Passed, PositionReset, ResetCause, Slot};
+use super::settings::OffsetReset;
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::{Position, TopicPartition};
+
+/// A place in the table of partitions.
+pub(super) type Slot = u32;
+
+/// Where a partition stands that has passed offsets which no application sees.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Passed {
+    /// The offset behind the last record that was handed out, if any was since it was placed.
+    pub handed_out: Option<i64>,
+    /// Where it stands.
+    pub position: Position,
+}
 
 /// What is to be done about a partition.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -169,6 +182,18 @@ impl Cursor {
         let handed_out = self.handed_out();
         let is_behind = position.offset > handed_out.unwrap_or(self.placed_at);
         is_behind.then_some(Passed { handed_out, position })
+    }
+
+    /// Its position is about to be looked up because of this. The first cause counts until then.
+    pub fn begin_reset(&mut self, cause: ResetCause) {
+        if let Some(position) = self.position() {
+            self.resetting = Some((position.offset, cause));
+        }
+    }
+
+    /// The application moves it.
+    pub fn forget_reset(&mut self) {
+        (self.resetting, self.last_reset) = (None, None);
     }
 
     /// Starts anew at `to`, whatever is buffered.

@@ -3,7 +3,7 @@
 //! A poll for one record of a batch of hundreds would spend most of its time on a lock and on
 //! finding that the next record is where the last one ended. So what is left of the batch that is
 //! being handed out is lent to whoever polls, who goes on in it alone. Whoever looks at the fetcher
-//! calls it back first, and finds everything as if those polls had been [`Fetcher::take`]s.
+//! calls it back first, and finds everything as if those polls had been `Fetcher::take`s.
 //!
 //! Invariants:
 //! - A poll of a loan that was called back hands nothing out: there is one number, which the
@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, AtomicUsize, Ordering};
 
 use super::buffer::Lendable;
+use super::cursor::Slot;
 use super::records::{Batch, Chunk, Records};
-use super::{Fetcher, ReadMode, Slot};
 
 /// Nothing is lent.
 const RECALLED: u64 = u64::MAX;
@@ -62,6 +62,58 @@ pub(super) struct Lent {
     slot: Option<Slot>,
 }
 
+/// What was taken of a loan that was called back.
+pub(super) struct Taken {
+    /// Where the last poll began, as an offset.
+    pub before: i64,
+    /// Where it ended.
+    pub next: i64,
+    /// The same as a place in the batch.
+    pub at: usize,
+    /// Records of all polls.
+    pub records: usize,
+}
+
+impl Lent {
+    /// A loan of nothing. There is one borrower at most.
+    pub fn loan(&self) -> Loan {
+        let progress = Arc::clone(&self.progress);
+        Loan { progress, polls: 0, batch: None, at: 0, next: 0, records: 0, left: 0 }
+    }
+
+    /// Lends what is left of a partition's batch, whose next record has the offset `next`. Nothing may
+    /// be lent.
+    pub fn lend(&mut self, loan: &mut Loan, slot: Slot, next: i64, lendable: Lendable) {
+        let Lendable { batch, at, left } = lendable;
+        let progress = Arc::clone(&self.progress);
+        // The same thread goes on with it, or one that was handed the whole consumer.
+        progress.polls.store(0, Ordering::Relaxed);
+        self.slot = Some(slot);
+        *loan = Loan { progress, polls: 0, batch: Some(batch), at, next, records: 0, left };
+    }
+
+    /// The partition of which something is lent, which [`Self::settle`] is to follow.
+    #[inline]
+    pub fn take_slot(&mut self) -> Option<Slot> {
+        self.slot.take()
+    }
+
+    /// Takes the loan from its borrower; gives what was taken of it, if anything was.
+    pub fn settle(&self) -> Option<Taken> {
+        let polls = self.progress.polls.swap(RECALLED, Ordering::AcqRel);
+        if polls == 0 {
+            return None;
+        }
+        let place = self.progress.place(polls);
+        Some(Taken {
+            before: place.before.load(Ordering::Relaxed),
+            next: place.next.load(Ordering::Relaxed),
+            at: place.at.load(Ordering::Relaxed),
+            records: place.records.load(Ordering::Relaxed),
+        })
+    }
+}
+
 /// What is left of a batch, to be taken without the fetcher.
 pub(crate) struct Loan {
     progress: Arc<Progress>,
@@ -89,7 +141,7 @@ impl Loan {
     }
 
     /// Whoever took it back has it: it is not to be kept in memory by this.
-    fn forget(&mut self) {
+    pub(super) fn forget(&mut self) {
         (self.batch, self.left) = (None, 0);
     }
 
@@ -125,66 +177,5 @@ impl Loan {
         self.records += max;
         self.left -= max;
         Some(Records::of(chunk))
-    }
-}
-
-impl Fetcher {
-    /// A loan of nothing, for [`Self::lend`]. There is one borrower at most.
-    pub(crate) fn loan(&self) -> Loan {
-        let progress = Arc::clone(&self.lent.progress);
-        Loan { progress, polls: 0, batch: None, at: 0, next: 0, records: 0, left: 0 }
-    }
-
-    /// Lends what is left of the batch that is handed out next, if that is enough for polls of
-    /// `max` records to come.
-    pub(crate) fn lend(&mut self, loan: &mut Loan, max: usize) {
-        self.recall();
-        loan.forget();
-        if self.reading != ReadMode::Polls || !self.failed.is_empty() {
-            return;
-        }
-        let Some(&slot) = self.ready.front() else { return };
-        let cursor = self.cursors[slot as usize].as_mut();
-        let Some(cursor) = cursor.filter(|cursor| cursor.queued && cursor.is_deliverable()) else {
-            return;
-        };
-        let Some(position) = cursor.position() else { return };
-        let Some(Lendable { batch, at, left }) = cursor.buffer.lendable() else { return };
-        // Records before the position were sought over, and the epoch is not known yet.
-        if left / 2 <= max || position.leader_epoch != batch.leader_epoch {
-            return;
-        }
-        let progress = Arc::clone(&self.lent.progress);
-        // The same thread goes on with it, or one that was handed the whole consumer.
-        progress.polls.store(0, Ordering::Relaxed);
-        self.lent.slot = Some(slot);
-        let next = position.offset;
-        *loan = Loan { progress, polls: 0, batch: Some(batch), at, next, records: 0, left };
-    }
-
-    /// Calls back what was lent. To be called before anything else is done here; costs nothing
-    /// when there is no loan.
-    #[inline]
-    pub(crate) fn recall(&mut self) {
-        if let Some(slot) = self.lent.slot.take() {
-            self.settle_loan(slot);
-        }
-    }
-
-    fn settle_loan(&mut self, slot: Slot) {
-        let polls = self.lent.progress.polls.swap(RECALLED, Ordering::AcqRel);
-        let Some(cursor) = self.cursors[slot as usize].as_mut().filter(|_| polls > 0) else {
-            return;
-        };
-        let place = self.lent.progress.place(polls);
-        let [before, next] = [&place.before, &place.next].map(|at| at.load(Ordering::Relaxed));
-        let records = place.records.load(Ordering::Relaxed);
-        self.counts.records += records as u64;
-        // What was handed out by any poll before the last one is done with.
-        self.takes += 1;
-        self.moves += 1;
-        self.has_handed = true;
-        cursor.advance_to(next, (self.takes, before));
-        cursor.buffer.advance_open(place.at.load(Ordering::Relaxed), records);
     }
 }

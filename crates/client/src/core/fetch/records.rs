@@ -10,7 +10,7 @@ use thalweg_wire::Uuid;
 
 use crate::core::headers::Headers;
 use crate::core::partition::{Position, TopicPartition};
-use crate::core::produce::ProducerRecord;
+use crate::core::record::ProducerRecord;
 
 /// A batch that records are cut from.
 pub(crate) struct Batch {

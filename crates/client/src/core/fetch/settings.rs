@@ -25,6 +25,18 @@ pub enum IsolationLevel {
     ReadCommitted,
 }
 
+/// How what was fetched is handed out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum ReadMode {
+    /// By [`Fetcher::take`](super::Fetcher::take), whose caller hears of a failed partition again and again.
+    #[default]
+    Polls,
+    /// By [`Fetcher::take`](super::Fetcher::take), and a failure is reported once.
+    Stream,
+    /// By `Fetcher::take_from`, each partition on its own, and likewise.
+    Partitions,
+}
+
 /// How to fetch.
 #[derive(Clone, Debug)]
 pub struct FetchSettings {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use thalweg_records::batch::add_sequence;
 
 use super::batch::{Batch, BatchKey, Sequence};
-use super::schedule::Place;
-use super::transaction::{Membership, TransactionRules};
+use super::broker_queue::Place;
+use super::membership::{Membership, TransactionRules};
 use crate::core::leadership::Leadership;
 use crate::core::metadata::Leader;
 use crate::core::partition::TopicPartition;

@@ -15,13 +15,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::Hub;
-use crate::consumer::is_passing;
-use crate::coordinator::CommittedOffset;
+use super::assigned::AssignedPartition;
+use super::committable::CommittableOffset;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
-use crate::stream::assigned::AssignedPartition;
-use crate::stream::committable::CommittableOffset;
 
 /// Longest pause before a commit that failed is tried again without being asked for.
 const RETRY_MAX: Duration = Duration::from_secs(10);
@@ -122,7 +121,9 @@ impl Hub {
             failures += 1;
             let pause = self.handle.backoff(failures);
             match result {
-                Err(error) if is_passing(&error) && Instant::now() + pause < deadline => {
+                Err(error)
+                    if error.is_between_generations() && Instant::now() + pause < deadline =>
+                {
                     tracing::debug!(%error, "a commit is tried again");
                     tokio::time::sleep(pause).await;
                 }

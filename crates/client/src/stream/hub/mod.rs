@@ -6,8 +6,12 @@
 //! - A partition is given up when the application is done with what it was handed of it, or at the
 //!   deadline; what was acknowledged until then is committed first.
 
+pub(super) mod assigned;
 mod commits;
+pub(super) mod committable;
+pub(super) mod manual;
 mod rebalance;
+pub(super) mod transactional;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,15 +23,15 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, sleep_until};
 
-use super::assigned::AssignedPartition;
-use super::manual::ManualOffsets;
 use super::settings::ConsumerSettings;
 use crate::consumer::{Consumer, ConsumerHandle};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
 use crate::options;
+use assigned::AssignedPartition;
 pub(super) use commits::PositionCommits;
 use commits::{Commits, Outcome};
+use manual::ManualOffsets;
 use rebalance::Listener;
 
 /// Of the time for a revocation what is kept for the commit at its end.

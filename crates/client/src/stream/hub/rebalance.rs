@@ -5,11 +5,11 @@ use std::sync::{Arc, Weak};
 
 use tokio::time::{Instant, sleep_until, timeout, timeout_at};
 
+use super::assigned::AssignedPartition;
 use super::{COMMIT_SHARE, Hub};
 use crate::consumer::{ListenerFuture, Rebalance, RebalanceListener};
 use crate::core::partition::TopicPartition;
 use crate::error::Error;
-use crate::stream::assigned::AssignedPartition;
 
 impl Hub {
     /// Gives partitions up: waits for what is in the application's hands, then commits.

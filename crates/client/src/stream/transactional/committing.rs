@@ -19,16 +19,16 @@ use tokio::runtime::Handle;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-use super::TransactionSettings;
 use super::given::{Given, Objection, TakenIn};
-use crate::coordinator::CommittedOffset;
+use super::settings::TransactionSettings;
+use crate::cluster::coordinator::CommittedOffset;
 use crate::core::partition::TopicPartition;
 use crate::core::produce::{AbortReason, TransactionError};
 use crate::error::Error;
 use crate::producer::{Delivery, Producer, Transaction, TrySendError};
-use crate::stream::committable::CommittableOffset;
-use crate::stream::envelope::OwnedProducerRecord;
 use crate::stream::hub::Hub;
+use crate::stream::hub::committable::CommittableOffset;
+use crate::stream::sinks::envelope::OwnedProducerRecord;
 
 /// What a sink or flow and its task have in common.
 pub(super) struct Committing {

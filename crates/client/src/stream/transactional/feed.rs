@@ -11,14 +11,14 @@ use futures_core::stream::Stream;
 use futures_sink::Sink;
 use smallvec::SmallVec;
 
-use super::TransactionSettings;
 use super::committing::{Committing, Taken};
 use super::given::{Given, TakenIn};
-use super::offsets::Transactional;
+use super::settings::TransactionSettings;
 use crate::core::produce::RecordMetadata;
 use crate::error::Error;
 use crate::producer::Producer;
-use crate::stream::envelope::{Envelope, Results};
+use crate::stream::hub::transactional::Transactional;
+use crate::stream::sinks::envelope::{Envelope, Results};
 
 /// Where what is given goes. Dropping it aborts what is not committed.
 struct Feed {

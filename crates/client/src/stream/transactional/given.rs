@@ -3,11 +3,11 @@
 use smallvec::SmallVec;
 use tokio::task::JoinHandle;
 
-use super::offsets::Transactional;
 use crate::core::produce::AbortReason;
 use crate::producer::Delivery;
-use crate::stream::committable::CommittableOffset;
-use crate::stream::envelope::{Envelope, OwnedProducerRecord};
+use crate::stream::hub::committable::CommittableOffset;
+use crate::stream::hub::transactional::Transactional;
+use crate::stream::sinks::envelope::{Envelope, OwnedProducerRecord};
 
 /// What goes into one transaction together: an envelope, but for what its application keeps. One that goes
 /// into none must not be passed over: what is behind it in its partitions is refused from then on.

@@ -4,63 +4,24 @@
 mod committing;
 mod feed;
 mod given;
-mod offsets;
-
-use std::time::Duration;
+mod settings;
 
 use futures_core::stream::Stream;
 
 pub use feed::{TransactionalFlow, TransactionalSink};
-pub use offsets::{
-    Transactional, TransactionalMessage, TransactionalOffset, TransactionalOffsetBatch,
-    TransactionalRecords,
-};
+pub use settings::TransactionSettings;
 
-use super::connect;
-use super::envelope::Envelope;
-use super::partitioned::PartitionedSource;
 use super::settings::{ConsumerSettings, Subscription};
-use super::shape::InTransaction;
-use super::source::Source;
 use crate::cluster::Cluster;
 use crate::core::fetch::IsolationLevel;
 use crate::error::Error;
-use crate::options;
 use crate::producer::Producer;
-use crate::setters::setters;
-
-/// When the transactions of a stream are committed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct TransactionSettings {
-    /// Longest time from the first envelope of a transaction to its commit (Alpakka's
-    /// `eos-commit-interval`); 100 ms. It is what readers of what is committed wait for at most, besides
-    /// the commit itself; and each commit costs requests. Must be well below `transaction.timeout.ms`.
-    pub commit_interval: Duration,
-    /// Records that a transaction has at most, but for the rest of the envelope that reaches it; 10 000.
-    pub max_records: usize,
-}
-
-setters! {
-    TransactionSettings {
-        commit_interval: Duration => with_commit_interval,
-        max_records: usize => with_max_records,
-    }
-}
-
-impl Default for TransactionSettings {
-    fn default() -> TransactionSettings {
-        TransactionSettings { commit_interval: Duration::from_millis(100), max_records: 10_000 }
-    }
-}
-
-impl TransactionSettings {
-    fn bounded(mut self) -> TransactionSettings {
-        self.commit_interval = options::bounded(self.commit_interval);
-        self.max_records = self.max_records.max(1);
-        self
-    }
-}
+use crate::stream::hub::transactional::Transactional;
+use crate::stream::sinks::envelope::Envelope;
+use crate::stream::sources::connect;
+use crate::stream::sources::partitioned::PartitionedSource;
+use crate::stream::sources::shape::InTransaction;
+use crate::stream::sources::source::Source;
 
 /// Records with the offset that a [`transactional_sink`] or [`transactional_flow`] commits with what is made
 /// of them. What is not committed is not read, whatever `isolation.level` says.

@@ -15,6 +15,7 @@ use thalweg_wire::{ErrorCode, Message, Reader, Uuid, Writer};
 
 use super::super::*;
 use crate::core::metadata::Metadata;
+use crate::core::partition::TopicPartition;
 
 pub(super) const VERSION: i16 = 17;
 pub(super) const TOPIC_ID: Uuid = Uuid::from_u128(4711);

@@ -1,13 +1,16 @@
 //! What is kept of an earlier assignment, and what a late answer does to it.
 
+use std::sync::Arc;
+
 use thalweg_records::Compression;
 use thalweg_records::builder::BatchOptions;
 use thalweg_wire::messages::fetch_response::{EpochEndOffset, PartitionData};
-use thalweg_wire::{ErrorCode, Writer};
+use thalweg_wire::{ErrorCode, Uuid, Writer};
 
 use super::super::*;
 use super::cluster::*;
 use super::{answer_of, diverge};
+use crate::core::partition::Position;
 
 /// A partition whose offset is being looked up, with two records kept, and a request for those
 /// behind them that is answered with `part` meanwhile. Gives the fetcher as that leaves it.

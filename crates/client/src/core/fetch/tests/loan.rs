@@ -9,6 +9,7 @@ use thalweg_records::builder::BatchOptions;
 use super::super::*;
 use super::cluster::*;
 use super::seeds::poll;
+use crate::core::partition::Position;
 
 /// One batch of so many records, fetched.
 fn with_batch(records: usize) -> Fetcher {

@@ -5,6 +5,8 @@ mod kept;
 mod loan;
 mod seeds;
 
+use std::task::Waker;
+
 use bytes::Bytes;
 use thalweg_records::Compression;
 use thalweg_records::builder::BatchOptions;
@@ -16,6 +18,7 @@ use thalweg_wire::{ErrorCode, Writer};
 
 use super::*;
 use crate::core::metadata::Leader;
+use crate::core::partition::Position;
 use cluster::*;
 use seeds::Flights;
 

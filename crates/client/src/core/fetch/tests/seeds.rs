@@ -1,6 +1,8 @@
 //! Everything that can happen, in orders that nobody thought of.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::task::Waker;
 
 use bytes::Bytes;
 use thalweg_records::Compression;
@@ -9,6 +11,8 @@ use thalweg_wire::Writer;
 
 use super::super::*;
 use super::cluster::*;
+use crate::core::partition::Position;
+use crate::core::random::Random;
 
 /// Requests that are answered already, with answers that are still on their way.
 #[derive(Default)]

@@ -1,7 +1,8 @@
 //! Cooperative sticky: what sticky would do, in two steps. A partition that moves is given to
 //! nobody at first; when its owner has let go of it and joins again, it goes to the new one.
 
-use super::{Assignment, AssignorSpec, Ownership, sticky};
+use super::spec::{Assignment, AssignorSpec};
+use super::sticky::{self, Ownership};
 
 /// Nothing is given to a member while another one says that it has it, not even when that is said
 /// of an older generation: the member that lags behind is told to let go first.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Assignment, AssignorSpec, in_order, nothing_for_anyone};
+use super::spec::{Assignment, AssignorSpec, in_order, nothing_for_anyone};
 use crate::core::partition::TopicPartition;
 
 /// The first members get one partition more where it does not come out even. Topics with the same

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{Assignment, AssignorSpec, in_order, nothing_for_anyone};
+use super::spec::{Assignment, AssignorSpec, in_order, nothing_for_anyone};
 use crate::core::partition::TopicPartition;
 
 /// Members that did not subscribe to a topic are passed over, and the round goes on from there.

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use super::{Assignment, AssignorSpec};
+use super::spec::{Assignment, AssignorSpec};
 use crate::core::partition::TopicPartition;
 
 /// Who owned what before, by members' claims.

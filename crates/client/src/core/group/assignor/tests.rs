@@ -1,5 +1,7 @@
 //! What every assignor has to keep, on examples and on random groups.
 
+use std::collections::BTreeSet;
+
 use super::*;
 use crate::core::random::Random;
 

@@ -1,9 +1,10 @@
 //! Whatever fails, nothing is lost, doubled or out of order. A seed says everything.
 
-use thalweg_records::{BatchView, Compression};
+use thalweg_records::{BatchView, Compression, CompressionSpec};
 
 use super::super::*;
 use super::cluster::*;
+use crate::core::random::Random;
 use thalweg_wire::ErrorCode;
 
 /// What may go wrong.

@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::task::{Context, Poll, Waker};
 
-use thalweg_records::{BatchView, Decompressor, RecordContext};
+use thalweg_records::{BatchView, CompressionSpec, Decompressor, RecordContext};
 use thalweg_wire::messages::metadata_response::*;
 use thalweg_wire::messages::produce_response::*;
 use thalweg_wire::messages::{MetadataResponse, ProduceRequest, ProduceResponse};
@@ -388,7 +388,7 @@ impl Sim {
     }
 
     /// The oldest answer of a broker arrives.
-    pub fn deliver(&mut self, broker: i32) -> Option<super::super::accept::Accepted> {
+    pub fn deliver(&mut self, broker: i32) -> Option<super::super::sender::accept::Accepted> {
         let line = self.lines.get_mut(&broker).unwrap();
         let (version, answer) = line.answers.pop_front()?;
         line.asleep = None;

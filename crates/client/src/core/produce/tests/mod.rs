@@ -6,7 +6,7 @@ mod coordinator;
 mod transaction_chaos;
 mod transactions;
 
-use thalweg_records::{BatchView, Compression};
+use thalweg_records::{BatchView, Compression, CompressionSpec};
 use thalweg_wire::ErrorCode;
 
 use super::*;

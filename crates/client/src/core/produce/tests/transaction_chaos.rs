@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use thalweg_records::Compression;
+use thalweg_records::{Compression, CompressionSpec};
 use thalweg_wire::ErrorCode;
 
 use super::super::transaction::{
@@ -13,6 +13,7 @@ use super::super::*;
 use super::chaos::{Faults, NO_FAULTS, fate};
 use super::cluster::*;
 use crate::core::partition::{Position, TopicPartition};
+use crate::core::random::Random;
 
 /// What may go wrong with transactions, besides what may go wrong with batches.
 #[derive(Clone, Copy)]
