@@ -144,7 +144,7 @@ pub(super) async fn handle(
 
 /// Memory for what a fetch holds while it waits, which is not its frame's: what answers to fetches may
 /// have, so that nothing is taken that other requests need, and of that an eighth at most. `None`
-/// where there is no room: then it does not wait.
+/// where there is no room: then it does not wait. A fetch that finds room is counted as parked.
 fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Charge> {
     let budget = context.services.front.fetch_budget();
     let mut held = Charge::new(budget);
@@ -154,11 +154,14 @@ fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Cha
         Asks::Changed(_) => 0,
     };
     let parts = attempt.parts.len();
-    if wanted.max(parts) <= PARTITIONS_FREE {
-        return Some(held);
+    if wanted.max(parts) > PARTITIONS_FREE {
+        let bytes = wanted * size_of::<Wanted>() + parts * size_of::<read::Part>();
+        if bytes > budget.limit() / 8 || !held.try_raise_to(bytes) {
+            return None;
+        }
     }
-    let bytes = wanted * size_of::<Wanted>() + parts * size_of::<read::Part>();
-    (bytes <= budget.limit() / 8 && held.try_raise_to(bytes)).then_some(held)
+    context.services.node.metrics().fetches_parked.add(1);
+    Some(held)
 }
 
 /// The same for a fetch that waits for a disk, which is not over by itself: what it asks for can be had
@@ -190,37 +193,21 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         Err(code) => return top_level_error(context, scratch, code),
     };
 
-    let (attempt, is_left_out) = match read::attempt(context, &terms, &plan, &[]) {
-        Ok(attempt) => (attempt, false),
-        Err(cold) => {
-            if let Some(room) = room_to_read(context, &plan) {
-                return parked(context, terms, plan, State::Reads { cold, room });
+    let state = match read::attempt(context, &terms, &plan, &[]) {
+        Ok(attempt) => State::after_first_look(context, &mut terms, &plan, attempt, None),
+        Err(cold) => match room_to_read(context, &plan) {
+            Some(room) => State::Reads { cold, room },
+            None => {
+                // The next fetch may have room for what is left out. Waiting would not bring it.
+                let attempt = read::attempt_in_memory(context, &terms, &plan);
+                terms.throttle_if_nothing(&attempt);
+                State::Answers { attempt, room: None }
             }
-            let attempt = read::attempt_in_memory(context, &terms, &plan);
-            terms.throttle_if_nothing(&attempt);
-            (attempt, true)
-        }
+        },
     };
-    if !is_left_out
-        && attempt.waits_for_metadata(&terms)
-        && let Some(room) = room_to_wait(context, &plan, &attempt)
-    {
-        services.node.metrics().fetches_parked.add(1);
-        return parked(context, terms, plan, State::AwaitsEpoch { attempt, room });
-    }
-    terms.note_replica();
-    // What was left out is not looked at again while it waits: the next fetch may have room.
-    let room = match is_left_out || attempt.may_be_answered(&terms) {
-        true => None,
-        false => room_to_wait(context, &plan, &attempt),
+    let State::Answers { attempt, room: None } = state else {
+        return park(context, terms, plan, state);
     };
-    if let Some(room) = room {
-        services.node.metrics().fetches_parked.add(1);
-        return parked(context, terms, plan, State::AwaitsRecords { attempt, room });
-    }
-    if !is_left_out && !attempt.may_be_answered(&terms) {
-        terms.throttle = NO_ROOM_THROTTLE;
-    }
     match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
         Ok(written) => {
             scratch.reply.files = written.files;
@@ -229,14 +216,14 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
             Handled::Reply
         }
         Err(answer::Failed::NeedsDisk(attempt, cold)) => {
-            parked(context, terms, plan, State::Gathers { attempt, cold, room: None })
+            park(context, terms, plan, State::Gathers { attempt, cold, room: None })
         }
         Err(answer::Failed::Close(reason)) => Handled::Close(reason),
     }
 }
 
 /// Parks the fetch in a state.
-fn parked(context: &Context, terms: Terms, plan: Plan, state: State) -> Handled {
+fn park(context: &Context, terms: Terms, plan: Plan, state: State) -> Handled {
     Handled::Parked(Box::pin(ParkedFetch::new(context, terms, plan).run(state)))
 }
 

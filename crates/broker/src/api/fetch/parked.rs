@@ -1,11 +1,17 @@
-//! A fetch that is parked, as a state machine: each state ends in the next one, and the last in an answer.
+//! A fetch as a state machine: each state ends in the next one, and the last in an answer.
 //!
-//! ```text
-//! Reads ──────────┬─> AwaitsEpoch ─┬─> AwaitsRecords ──> Answers ─┬─> Answered
-//!   (a cold index)├────────────────┘          ^            ^       └─> Gathers ─┬─> Answered
-//!                 └───────────────────────────┴────────────┘         (cold      └─> LeavesOut ─> Answered
-//!                                                                     records)      (no room)
-//! ```
+//! | State | Entered from | Next |
+//! |---|---|---|
+//! | `Reads` | the first look, which met a cold index | `AwaitsEpoch`, `AwaitsRecords`, `Answers` |
+//! | `AwaitsEpoch` | the first look, `Reads` | `AwaitsRecords`, `Answers` |
+//! | `AwaitsRecords` | the first look, `Reads`, `AwaitsEpoch` | `Answers` |
+//! | `Answers` | the first look, `Reads`, `AwaitsEpoch`, `AwaitsRecords` | `Answered`; `Gathers` if records are cold |
+//! | `Gathers` | `Answers` | `Answered`; `LeavesOut` without room to wait for the disk |
+//! | `LeavesOut` | `Gathers`, `LeavesOut` | `Answered`; `LeavesOut` if another directory is cold |
+//! | `Answered` | all but `AwaitsRecords` and `AwaitsEpoch`; these two only if the broker stops | none |
+//!
+//! The first look is on the connection's task. A fetch that it finds in `Answers` is answered there, and parked only if
+//! records are cold, in `Gathers`.
 //!
 //! *Invariants*: what a fetch holds while it waits is charged, and the charge goes with work on another thread, which
 //! goes on when the client has gone. A replica's state is noted once, with the first look that is not for its epoch.
@@ -47,6 +53,35 @@ pub(super) enum State {
     Answered(Parked),
 }
 
+impl State {
+    /// The state that follows the first look. `room` is what the look itself has waited with, if it had to.
+    pub(super) fn after_first_look(
+        context: &Context,
+        terms: &mut Terms,
+        plan: &Plan,
+        attempt: Attempt,
+        mut room: Option<Charge>,
+    ) -> State {
+        if attempt.waits_for_metadata(terms)
+            && let Some(room) = room.take().or_else(|| room_to_wait(context, plan, &attempt))
+        {
+            return State::AwaitsEpoch { attempt, room };
+        }
+        terms.note_replica();
+        if attempt.may_be_answered(terms) {
+            return State::Answers { attempt, room };
+        }
+        drop(room);
+        match room_to_wait(context, plan, &attempt) {
+            Some(room) => State::AwaitsRecords { attempt, room },
+            None => {
+                terms.throttle = NO_ROOM_THROTTLE;
+                State::Answers { attempt, room: None }
+            }
+        }
+    }
+}
+
 /// A fetch that is parked.
 pub(super) struct ParkedFetch {
     context: Context,
@@ -81,24 +116,7 @@ impl ParkedFetch {
             Ok(attempt) => attempt,
             Err(stopped) => return closed(&stopped),
         };
-        if attempt.waits_for_metadata(&self.terms) {
-            return State::AwaitsEpoch { attempt, room };
-        }
-        self.terms.note_replica();
-        if attempt.may_be_answered(&self.terms) {
-            return State::Answers { attempt, room: Some(room) };
-        }
-        drop(room);
-        match room_to_wait(&self.context, &self.plan, &attempt) {
-            Some(room) => {
-                self.context.services.node.metrics().fetches_parked.add(1);
-                State::AwaitsRecords { attempt, room }
-            }
-            None => {
-                self.terms.throttle = NO_ROOM_THROTTLE;
-                State::Answers { attempt, room: None }
-            }
-        }
+        State::after_first_look(&self.context, &mut self.terms, &self.plan, attempt, Some(room))
     }
 
     async fn await_epoch(&mut self, first: Attempt, mut room: Charge) -> State {
