@@ -25,7 +25,7 @@ mod transactional;
 use crate::api::context::{Context, Scratch};
 use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::Charge;
-use crate::net::connection::{Handled, Parked, Reply};
+use crate::net::connection::{Handled, LateReply, Reply};
 use crate::node::workspace;
 use crate::replicas::partition::{
     AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, DelayedProduce,
@@ -604,7 +604,7 @@ impl Work {
 }
 
 /// Waits until all in-sync replicas have what was appended, and answers.
-async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
+async fn wait_committed(context: Context, mut parked: ParkedProduce) -> LateReply {
     let appends = std::mem::take(&mut parked.work.uncommitted);
     let waiting = Uncommitted::register(&appends);
     // A stop that began before this wakes no waiter here. Nor does a request of many partitions wait that finds no room
@@ -630,7 +630,7 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     let mut reply = Reply::default();
     let close = respond(&context, &parked.work, &mut reply.frame, &parked.names).err();
     parked.work.give();
-    Parked { reply, close }
+    LateReply { reply, close }
 }
 
 /// Writes the answer; `names` has the topics' names, where they lie. Its error is why the connection cannot go on.

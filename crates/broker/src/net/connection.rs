@@ -56,7 +56,7 @@ pub(crate) struct Reply {
 }
 
 /// An answer that comes later.
-pub(crate) type Answer = Pin<Box<dyn Future<Output = Parked> + Send>>;
+pub(crate) type Answer = Pin<Box<dyn Future<Output = LateReply> + Send>>;
 
 /// What became of a request.
 pub(crate) enum Handled {
@@ -72,17 +72,17 @@ pub(crate) enum Handled {
     Close(String),
 }
 
-/// The answer of a request that was parked.
-pub(crate) struct Parked {
+/// The answer of a request that was parked, or why there is none.
+pub(crate) struct LateReply {
     pub(crate) reply: Reply,
     /// Set when the connection has to be closed instead.
     pub(crate) close: Option<String>,
 }
 
-impl Parked {
+impl LateReply {
     /// The connection has to be closed instead of answered.
-    pub(crate) fn close(reason: String) -> Parked {
-        Parked { reply: Reply::default(), close: Some(reason) }
+    pub(crate) fn close(reason: String) -> LateReply {
+        LateReply { reply: Reply::default(), close: Some(reason) }
     }
 }
 
@@ -249,17 +249,17 @@ impl<R: Requests> Connection<R> {
                     mute = *after;
                     send::send(&self.stream, &mut self.idle, frame, files).await
                 }
-                Handled::Parked(answer) => match self.parked(answer, None).await {
+                Handled::Parked(answer) => match self.await_reply(answer, None).await {
                     Ok(reply) => {
                         mute = reply.mute;
-                        self.send_parked(reply).await
+                        self.send_late(reply).await
                     }
                     Err(end) => return end,
                 },
-                Handled::Held(answer, next) => match self.parked(answer, Some(&next)).await {
+                Handled::Held(answer, next) => match self.await_reply(answer, Some(&next)).await {
                     Ok(reply) => {
                         mute = reply.mute;
-                        self.send_parked(reply).await
+                        self.send_late(reply).await
                     }
                     Err(end) => return end,
                 },
@@ -282,23 +282,27 @@ impl<R: Requests> Connection<R> {
     }
 
     /// Waits for the answer of a request that is parked.
-    async fn parked(&mut self, answer: Answer, next: Option<&NextRequest>) -> Result<Reply, End> {
+    async fn await_reply(
+        &mut self,
+        answer: Answer,
+        next: Option<&NextRequest>,
+    ) -> Result<Reply, End> {
         // It brings a frame of its own when it is done; until then it keeps none.
         buffers::give_frame(std::mem::take(&mut self.requests.reply().frame));
-        let parked = tokio::select! {
+        let late = tokio::select! {
             biased;
-            parked = answer => parked,
+            late = answer => late,
             closed = self.reader.watch_closed(&mut self.stream, next) => {
                 return Err(End::of_watch(closed));
             }
         };
-        match parked.close {
+        match late.close {
             Some(reason) => Err(End::Refused(reason)),
-            None => Ok(parked.reply),
+            None => Ok(late.reply),
         }
     }
 
-    async fn send_parked(&mut self, reply: Reply) -> io::Result<()> {
+    async fn send_late(&mut self, reply: Reply) -> io::Result<()> {
         let sent = send::send(&self.stream, &mut self.idle, &reply.frame, &reply.files).await;
         buffers::give_frame(reply.frame);
         sent

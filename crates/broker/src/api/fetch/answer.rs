@@ -18,7 +18,7 @@ use crate::api::context::Context;
 use crate::api::fetch_session::{NO_SESSION, TopicKey};
 use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::{Budget, Charge};
-use crate::net::connection::{Parked, Reply};
+use crate::net::connection::{LateReply, Reply};
 use crate::net::send::FileRange;
 use crate::replicas::partition::Piece;
 
@@ -78,9 +78,9 @@ pub(super) fn write(
 
 impl Terms {
     /// The answer of a fetch that was parked.
-    pub(super) fn parked(&self, frame: Writer, written: Written) -> Parked {
+    pub(super) fn late_reply(&self, frame: Writer, written: Written) -> LateReply {
         let Written { files, charge } = written;
-        Parked { reply: Reply { frame, files, mute: self.throttle, charge }, close: None }
+        LateReply { reply: Reply { frame, files, mute: self.throttle, charge }, close: None }
     }
 }
 

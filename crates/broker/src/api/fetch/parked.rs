@@ -27,7 +27,7 @@ use super::{NO_ROOM_THROTTLE, Plan, Terms, room_to_read, room_to_wait};
 use crate::api::context::Context;
 use crate::net::budget::Charge;
 use crate::net::buffers;
-use crate::net::connection::Parked;
+use crate::net::connection::LateReply;
 use crate::node::pool::Stopped;
 use crate::replicas::wait::{Registered, Waiter};
 
@@ -50,7 +50,7 @@ pub(super) enum State {
     /// There is no room to wait for disks: records in the page cache are the answer.
     LeavesOut { attempt: Attempt, cold: Cold },
     /// The end.
-    Answered(Parked),
+    Answered(LateReply),
 }
 
 impl State {
@@ -95,7 +95,7 @@ impl ParkedFetch {
     }
 
     /// Goes from state to state until the fetch is answered.
-    pub(super) async fn run(mut self, mut state: State) -> Parked {
+    pub(super) async fn run(mut self, mut state: State) -> LateReply {
         loop {
             state = match state {
                 State::Reads { cold, room } => Box::pin(self.read(cold, room)).await,
@@ -106,7 +106,7 @@ impl ParkedFetch {
                     Box::pin(self.gather(attempt, cold, room)).await
                 }
                 State::LeavesOut { attempt, cold } => self.leave_out(attempt, cold),
-                State::Answered(parked) => return parked,
+                State::Answered(reply) => return reply,
             };
         }
     }
@@ -194,8 +194,8 @@ impl ParkedFetch {
     fn answer(&self, attempt: Attempt, room: Option<Charge>) -> State {
         let mut frame = buffers::take_frame();
         match answer::write(&self.context, &self.terms, &self.plan, attempt, &mut frame) {
-            Ok(written) => State::Answered(self.terms.parked(frame, written)),
-            Err(Failed::Close(reason)) => State::Answered(Parked::close(reason)),
+            Ok(written) => State::Answered(self.terms.late_reply(frame, written)),
+            Err(Failed::Close(reason)) => State::Answered(LateReply::close(reason)),
             Err(Failed::NeedsDisk(attempt, cold)) => State::Gathers { attempt, cold, room },
         }
     }
@@ -232,15 +232,15 @@ impl ParkedFetch {
                         &mut frame,
                     );
                     return State::Answered(match written {
-                        Ok(written) => self.terms.parked(frame, written),
-                        Err(reason) => Parked::close(reason),
+                        Ok(written) => self.terms.late_reply(frame, written),
+                        Err(reason) => LateReply::close(reason),
                     });
                 }
                 Err(answer::NotGathered::Cold(next)) => {
                     (attempt, cold, room) = (same, next, held);
                 }
                 Err(answer::NotGathered::Io(error)) => {
-                    return State::Answered(Parked::close(answer::unreadable(&error)));
+                    return State::Answered(LateReply::close(answer::unreadable(&error)));
                 }
             }
         }
@@ -251,8 +251,8 @@ impl ParkedFetch {
         self.terms.throttle_if_nothing(&attempt);
         let mut frame = buffers::take_frame();
         match answer::write(&self.context, &self.terms, &self.plan, attempt, &mut frame) {
-            Ok(written) => State::Answered(self.terms.parked(frame, written)),
-            Err(Failed::Close(reason)) => State::Answered(Parked::close(reason)),
+            Ok(written) => State::Answered(self.terms.late_reply(frame, written)),
+            Err(Failed::Close(reason)) => State::Answered(LateReply::close(reason)),
             Err(Failed::NeedsDisk(attempt, cold)) => State::LeavesOut { attempt, cold },
         }
     }
@@ -340,7 +340,7 @@ impl ParkedFetch {
 
 /// The broker stops: the connection is closed.
 fn closed(stopped: &Stopped) -> State {
-    State::Answered(Parked::close(stopped.to_string()))
+    State::Answered(LateReply::close(stopped.to_string()))
 }
 
 /// The fetch waits in the lists of its partitions.
