@@ -56,8 +56,6 @@ struct Work {
     guards: Vec<(usize, VerificationGuard)>,
     /// Nothing has to be shown of the request's transaction.
     is_verification_waived: bool,
-    /// How long it may.
-    timeout: Duration,
 }
 
 /// Sets that a worker keeps, and the most partitions that one of them has room for.
@@ -190,26 +188,31 @@ pub(super) async fn handle(
     _charge: &mut Charge,
 ) -> Handled {
     let mut work = Work::take();
-    let handled = handle_with(context, scratch, &mut work, body).await;
-    if !work.uncommitted.is_empty() {
-        context.services.node.metrics().produces_parked.add(1);
-        return Handled::Parked(Box::pin(wait_committed(context.clone(), work.parked(body))));
-    }
+    let handled = match plan(context, &mut work, body) {
+        Ok(asked) => {
+            append_request(context, &scratch.append_results, &mut work, body, &asked).await;
+            if !work.uncommitted.is_empty() {
+                context.services.node.metrics().produces_parked.add(1);
+                let parked = work.parked(body, asked.timeout);
+                return Handled::Parked(Box::pin(wait_committed(context.clone(), parked)));
+            }
+            answer(context, &work, &mut scratch.reply.frame, body, asked.acks)
+        }
+        Err(error) => Handled::Close(format!("malformed Produce request: {error}")),
+    };
     work.give();
     handled
 }
 
-async fn handle_with(
+/// Appends what the request asks for. Appends that wait for other replicas are in [`Work::uncommitted`] then.
+async fn append_request(
     context: &Context,
-    scratch: &mut Scratch,
+    results: &Arc<AppendResults>,
     work: &mut Work,
     body: &mut [u8],
-) -> Handled {
-    let Asked { acks, timeout, transactional_id } = match plan(context, work, body) {
-        Ok(asked) => asked,
-        Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
-    };
-
+    asked: &Asked,
+) {
+    let Asked { acks, timeout, ref transactional_id } = *asked;
     if !matches!(acks, ALL..=1) {
         for part in &mut work.parts {
             if part.result.error.is_ok() {
@@ -218,19 +221,24 @@ async fn handle_with(
         }
     } else {
         if transactional::has_records(work, body) {
-            Box::pin(transactional::verify(context, work, body, transactional_id, timeout)).await;
+            let id = transactional_id.clone();
+            Box::pin(transactional::verify(context, work, body, id, timeout)).await;
         }
         let now = context.services.node.clock().wall_ms();
-        let terms = AppendTerms { results: &scratch.append_results, acks, now, timeout };
+        let terms = AppendTerms { results, acks, now, timeout };
         append_all(context, work, body, &terms).await;
         work.wakes.wake();
     }
-    if !work.uncommitted.is_empty() {
-        // Its answer comes later: `handle` parks it.
-        work.timeout = timeout;
-        return Handled::NoReply;
-    }
+}
 
+/// The answer of a request that does not wait for other replicas.
+fn answer(
+    context: &Context,
+    work: &Work,
+    frame: &mut thalweg_wire::Writer,
+    body: &[u8],
+    acks: i16,
+) -> Handled {
     if acks == 0 {
         if let Some(failed) = work.parts.iter().find(|p| p.result.error.is_err()) {
             // Nobody reads an answer: closing is how the producer learns of it, as in Kafka.
@@ -241,7 +249,7 @@ async fn handle_with(
         }
         return Handled::NoReply;
     }
-    match respond(context, work, &mut scratch.reply.frame, body) {
+    match respond(context, work, frame, body) {
         Ok(()) => Handled::Reply,
         Err(reason) => Handled::Close(reason),
     }
@@ -560,6 +568,8 @@ struct ParkedProduce {
     work: Work,
     /// The topics' names, one behind the other.
     names: Vec<u8>,
+    /// How long it waits for other replicas at most.
+    timeout: Duration,
 }
 
 /// Partitions that a request may have to wait for without more memory being charged than its frame, which it
@@ -592,14 +602,14 @@ impl Work {
     }
 
     /// What is needed for the answer; the frame is given back.
-    fn parked(mut self, body: &[u8]) -> ParkedProduce {
+    fn parked(mut self, body: &[u8], timeout: Duration) -> ParkedProduce {
         let mut names = Vec::new();
         for topic in &mut self.topics {
             let begin = names.len();
             names.extend_from_slice(&body[topic.name.clone()]);
             topic.name = begin..names.len();
         }
-        ParkedProduce { work: self, names }
+        ParkedProduce { work: self, names, timeout }
     }
 }
 
@@ -612,7 +622,7 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> LateRepl
     let room = parked.work.room_to_wait(&context, parked.names.capacity(), appends.len());
     let timeout = match room.is_none() || context.services.node.is_stopping() {
         true => Duration::ZERO,
-        false => parked.work.timeout,
+        false => parked.timeout,
     };
     let results = waiting.results(timeout).await;
     drop((waiting, room));
