@@ -8,7 +8,7 @@ use std::io::IoSlice;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use crate::partition::append::{Plan, Records};
+use crate::partition::append::{AppendStep, Plan, Records};
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
 use crate::partition::pending::KEPT_APPENDS;
@@ -56,11 +56,11 @@ impl Log {
         // Goes last, as in `submit`.
         let _inside = self.home().dir.pace.enter()?;
         let turn = self.enter_if_idle()?;
-        let planned = self.append_now(&mut self.writer(), &mut Records::Keep(records), context);
+        let step = self.append_now(&mut self.writer(), &mut Records::Keep(records), context);
         turn.end();
-        match planned {
-            Ok(Plan::Roll) => None,
-            Ok(Plan::Write(info, ..) | Plan::Answer(info)) => Some(Ok(info)),
+        match step {
+            Ok(AppendStep::RollDue) => None,
+            Ok(AppendStep::Written(info) | AppendStep::Nothing(info)) => Some(Ok(info)),
             Err(error) => Some(Err(error)),
         }
     }
@@ -73,23 +73,23 @@ impl Log {
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
     ) -> Submitted {
-        let (planned, flush_due) = {
+        let (step, flush_due) = {
             let mut writer = self.writer();
-            let planned = self.append_now(&mut writer, &mut Records::Assign(records), context);
-            (planned, self.flush_by_messages_due(&writer))
+            let step = self.append_now(&mut writer, &mut Records::Assign(records), context);
+            (step, self.flush_by_messages_due(&writer))
         };
-        match planned {
-            Ok(Plan::Roll) if turn.may_roll() => {
+        match step {
+            Ok(AppendStep::RollDue) if turn.may_roll() => {
                 let appended = self.append_in(&turn, &mut Records::Assign(records), context);
                 turn.end();
                 Submitted::Done(self.flush_appended(appended, context))
             }
-            Ok(Plan::Roll) => {
+            Ok(AppendStep::RollDue) => {
                 let queued = self.enqueue(records, context, waiter, token);
                 turn.end();
                 if queued { Submitted::Queued } else { Submitted::Full }
             }
-            Ok(Plan::Write(info, ..)) => {
+            Ok(AppendStep::Written(info)) => {
                 turn.end();
                 if flush_due {
                     self.flush_then_tell(info, context.now_ms, waiter, token)
@@ -97,7 +97,7 @@ impl Log {
                     Submitted::Done(Ok(info))
                 }
             }
-            Ok(Plan::Answer(info)) => {
+            Ok(AppendStep::Nothing(info)) => {
                 turn.end();
                 Submitted::Done(Ok(info))
             }
