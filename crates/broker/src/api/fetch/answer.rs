@@ -4,6 +4,7 @@
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::messages::fetch_response::{
@@ -65,6 +66,7 @@ pub(super) fn write(
     terms: &Terms,
     plan: &Plan,
     attempt: Attempt,
+    throttle: Duration,
     frame: &mut Writer,
 ) -> Result<Written, Failed> {
     let budget = context.services.front.fetch_budget();
@@ -73,14 +75,14 @@ pub(super) fn write(
         Err(NotGathered::Cold(cold)) => return Err(Failed::NeedsDisk(attempt, cold)),
         Err(NotGathered::Io(error)) => return Err(Failed::Close(unreadable(&error))),
     };
-    write_gathered(context, terms, plan, attempt, gathered, frame).map_err(Failed::Close)
+    write_gathered(context, terms, plan, attempt, gathered, throttle, frame).map_err(Failed::Close)
 }
 
-impl Terms {
+impl Written {
     /// The answer of a fetch that was parked.
-    pub(super) fn late_reply(&self, frame: Writer, written: Written) -> LateReply {
-        let Written { files, charge } = written;
-        LateReply { reply: Reply { frame, files, mute: self.throttle, charge }, close: None }
+    pub(super) fn late_reply(self, frame: Writer, throttle: Duration) -> LateReply {
+        let Written { files, charge } = self;
+        LateReply { reply: Reply { frame, files, mute: throttle, charge }, close: None }
     }
 }
 
@@ -184,6 +186,7 @@ pub(super) fn write_gathered(
     plan: &Plan,
     attempt: Attempt,
     gathered: Gathered,
+    throttle: Duration,
     frame: &mut Writer,
 ) -> Result<Written, String> {
     let mut charge = room_to_answer(context, terms, plan, &attempt)?;
@@ -300,7 +303,7 @@ pub(super) fn write_gathered(
         })
         .collect();
     let response = FetchResponseRef {
-        throttle_time_ms: i32::try_from(terms.throttle.as_millis()).unwrap_or(i32::MAX),
+        throttle_time_ms: i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX),
         error_code: ErrorCode::NONE,
         session_id,
         responses: &topics,

@@ -20,7 +20,7 @@ use crate::net::budget::Charge;
 use crate::net::connection::Handled;
 
 use parked::{ParkedFetch, State};
-use read::Attempt;
+use read::{Attempt, Looks};
 
 /// Limits and isolation of one request.
 #[derive(Clone, Copy, Debug)]
@@ -34,15 +34,13 @@ struct Terms {
     any_replica: bool,
     /// The replica that fetches, if it is one.
     replica: Option<FetchingReplica>,
-    /// How long the fetcher is told not to ask again, and is not read from: of a fetch that there was no
-    /// room to wait for, which would be sent again at once otherwise, and as often as a client can.
-    throttle: Duration,
 }
 
 /// First version of Fetch whose consumers may be sent to a replica that does not lead (KIP-392).
 const FIRST_FROM_ANY_REPLICA: i16 = 11;
 
-/// Of a fetch that there was no room to wait for.
+/// How long a fetcher that there was no room to wait for is told not to ask again, and is not read from. Otherwise it
+/// would ask again at once, as often as a client can.
 const NO_ROOM_THROTTLE: Duration = Duration::from_millis(100);
 
 /// A replica on another broker that fetches.
@@ -51,9 +49,6 @@ struct FetchingReplica {
     id: i32,
     /// Epoch of its broker; -1 if the request has none.
     broker_epoch: i64,
-    /// What the request says of the replica's log is noted with the first look at a partition: what is looked for
-    /// later was asked for then.
-    is_noted: bool,
 }
 
 impl FetchingReplica {
@@ -68,22 +63,7 @@ impl FetchingReplica {
             -1 => (request.replica_id, -1),
             id => (id, state.replica_epoch),
         };
-        (id >= 0).then_some(FetchingReplica { id, broker_epoch, is_noted: false })
-    }
-}
-
-impl Terms {
-    /// All partitions were looked at: what the replica says of its log is noted.
-    fn note_replica(&mut self) {
-        if let Some(replica) = &mut self.replica {
-            replica.is_noted = true;
-        }
-    }
-
-    /// Data was left out for want of room, and nothing else is to be told.
-    fn throttle_if_nothing(&mut self, attempt: &Attempt) {
-        let is_nothing = attempt.bytes == 0 && !attempt.urgent;
-        self.throttle = if is_nothing { NO_ROOM_THROTTLE } else { Duration::ZERO };
+        (id >= 0).then_some(FetchingReplica { id, broker_epoch })
     }
 }
 
@@ -177,46 +157,45 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
     let services = &context.services;
     let limit = services.node.settings().fetch_max;
     let max_bytes = usize::try_from(request.max_bytes).unwrap_or(0).min(limit);
-    let mut terms = Terms {
+    let replica = FetchingReplica::of(request);
+    let terms = Terms {
         min_bytes: usize::try_from(request.min_bytes).unwrap_or(0).min(max_bytes),
         max_bytes,
         max_wait: Duration::from_millis(u64::try_from(request.max_wait_ms).unwrap_or(0)),
         committed_only: request.isolation_level == 1,
         by_id: context.version >= 13,
-        any_replica: false,
-        replica: FetchingReplica::of(request),
-        throttle: Duration::ZERO,
+        any_replica: replica.is_none() && context.version >= FIRST_FROM_ANY_REPLICA,
+        replica,
     };
-    terms.any_replica = terms.replica.is_none() && context.version >= FIRST_FROM_ANY_REPLICA;
     let plan = match plan(context, request, &terms) {
         Ok(plan) => plan,
         Err(code) => return top_level_error(context, scratch, code),
     };
 
-    let state = match read::attempt(context, &terms, &plan, &[]) {
-        Ok(attempt) => State::after_first_look(context, &mut terms, &plan, attempt, None),
+    let state = match read::attempt(context, &terms, &plan, Looks::First, &[]) {
+        Ok(attempt) => State::after_first_look(context, &terms, &plan, attempt, None),
         Err(cold) => match room_to_read(context, &plan) {
             Some(room) => State::Reads { cold, room },
             None => {
                 // The next fetch may have room for what is left out. Waiting would not bring it.
                 let attempt = read::attempt_in_memory(context, &terms, &plan);
-                terms.throttle_if_nothing(&attempt);
-                State::Answers { attempt, room: None }
+                let throttle = attempt.throttle_if_nothing();
+                State::Answers { attempt, room: None, throttle }
             }
         },
     };
-    let State::Answers { attempt, room: None } = state else {
+    let State::Answers { attempt, room: None, throttle } = state else {
         return park(context, terms, plan, state);
     };
-    match answer::write(context, &terms, &plan, attempt, &mut scratch.reply.frame) {
+    match answer::write(context, &terms, &plan, attempt, throttle, &mut scratch.reply.frame) {
         Ok(written) => {
             scratch.reply.files = written.files;
             scratch.reply.charge = written.charge;
-            scratch.reply.mute = terms.throttle;
+            scratch.reply.mute = throttle;
             Handled::Reply
         }
         Err(answer::Failed::NeedsDisk(attempt, cold)) => {
-            park(context, terms, plan, State::Gathers { attempt, cold, room: None })
+            park(context, terms, plan, State::Gathers { attempt, cold, room: None, throttle })
         }
         Err(answer::Failed::Close(reason)) => Handled::Close(reason),
     }

@@ -1,11 +1,12 @@
 //! Looks at every partition asked for and finds what can be sent, without touching the data.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use thalweg_log::{LogDir, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::{Asks, Plan, Terms};
+use super::{Asks, NO_ROOM_THROTTLE, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{Session, TopicKey, Wanted};
 use crate::replicas::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
@@ -60,6 +61,12 @@ impl Attempt {
         terms.max_wait.is_zero() || self.is_enough(terms)
     }
 
+    /// The throttle time of an answer that leaves data out for want of room: there is one if the answer says nothing else.
+    pub(super) fn throttle_if_nothing(&self) -> Duration {
+        let is_nothing = self.bytes == 0 && !self.urgent;
+        if is_nothing { NO_ROOM_THROTTLE } else { Duration::ZERO }
+    }
+
     /// Leaves the data of a directory to another fetch.
     pub(super) fn leave_out(&mut self, dir: &LogDir) {
         for part in &mut self.parts {
@@ -79,11 +86,12 @@ pub(super) fn refresh(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
+    looks: Looks,
     attempt: Attempt,
 ) -> Result<Attempt, Cold> {
     if attempt.bytes > 0 {
         // Data of one partition leaves less room for the next: all of them, in turn.
-        return self::attempt(context, terms, plan, &[]);
+        return self::attempt(context, terms, plan, looks, &[]);
     }
     let table = context.services.replicas.topics();
     let mut look = Look {
@@ -91,6 +99,7 @@ pub(super) fn refresh(
         terms,
         rack: plan.rack.as_deref(),
         table: &table,
+        looks,
         disks: Disks::WaitFor(&[]),
         left: terms.max_bytes,
         none_yet: true,
@@ -206,6 +215,14 @@ impl Part {
 /// A partition that cannot be looked at without waiting for its disk.
 pub(super) struct Cold(pub(super) Arc<LogDir>);
 
+/// Which look at a partition it is. The first one notes what the request says of a replica's log. A later one does not,
+/// because what it finds was asked for with the first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looks {
+    First,
+    Again,
+}
+
 /// What is done about data that is not in memory.
 #[derive(Clone, Copy)]
 enum Disks<'a> {
@@ -220,20 +237,22 @@ pub(super) fn attempt(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
+    looks: Looks,
     may_wait_for: &[Uuid],
 ) -> Result<Attempt, Cold> {
-    look_at_all(context, terms, plan, Disks::WaitFor(may_wait_for))
+    look_at_all(context, terms, plan, looks, Disks::WaitFor(may_wait_for))
 }
 
 /// The same of what is in memory: the other partitions have nothing for now.
 pub(super) fn attempt_in_memory(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
-    look_at_all(context, terms, plan, Disks::LeaveOut).unwrap_or_default()
+    look_at_all(context, terms, plan, Looks::First, Disks::LeaveOut).unwrap_or_default()
 }
 
 fn look_at_all(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
+    looks: Looks,
     disks: Disks<'_>,
 ) -> Result<Attempt, Cold> {
     let table = context.services.replicas.topics();
@@ -242,6 +261,7 @@ fn look_at_all(
         terms,
         rack: plan.rack.as_deref(),
         table: &table,
+        looks,
         disks,
         left: terms.max_bytes,
         none_yet: true,
@@ -293,6 +313,7 @@ struct Look<'a> {
     /// The consumer's, if a replica there is to be read from.
     rack: Option<&'a str>,
     table: &'a TopicTable,
+    looks: Looks,
     disks: Disks<'a>,
     left: usize,
     /// The first partition with data sends at least one batch, however large.
@@ -409,7 +430,7 @@ impl Look<'_> {
                     broker_epoch: replica.broker_epoch,
                     log_start: wanted.log_start_offset,
                 };
-                let is_new = !replica.is_noted;
+                let is_new = self.looks == Looks::First;
                 partition.read_for_replica(&request, &follower, is_new, wait).map(Some)
             }
         };
