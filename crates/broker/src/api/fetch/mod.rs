@@ -172,13 +172,13 @@ fn begin(context: &Context, scratch: &mut Scratch, request: &FetchRequestView<'_
         Err(code) => return top_level_error(context, scratch, code),
     };
 
-    let state = match read::attempt(context, &terms, &plan, Looks::First, &[]) {
+    let state = match read::look(context, &terms, &plan, Looks::First, &[]) {
         Ok(attempt) => State::after_first_look(context, &terms, &plan, attempt, None),
         Err(cold) => match room_to_read(context, &plan) {
             Some(room) => State::Reads { cold, room },
             None => {
                 // The next fetch may have room for what is left out. Waiting would not bring it.
-                let attempt = read::attempt_in_memory(context, &terms, &plan);
+                let attempt = read::look_in_memory(context, &terms, &plan);
                 let throttle = attempt.throttle_if_nothing();
                 State::Answers { attempt, room: None, throttle }
             }

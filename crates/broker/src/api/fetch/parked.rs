@@ -2,20 +2,20 @@
 //!
 //! | State | Entered from | Next |
 //! |---|---|---|
-//! | `Reads` | the first look, which met a cold index | `AwaitsEpoch`, `AwaitsRecords`, `Answers` |
-//! | `AwaitsEpoch` | the first look, `Reads` | `AwaitsRecords`, `Answers` |
-//! | `AwaitsRecords` | the first look, `Reads`, `AwaitsEpoch` | `Answers` |
-//! | `Answers` | the first look, `Reads`, `AwaitsEpoch`, `AwaitsRecords` | `Answered`; `Gathers` if records are cold |
+//! | `Reads` | the first look, which met a cold index | `AwaitsMetadata`, `AwaitsRecords`, `Answers` |
+//! | `AwaitsMetadata` | the first look, `Reads` | `AwaitsRecords`, `Answers` |
+//! | `AwaitsRecords` | the first look, `Reads`, `AwaitsMetadata` | `Answers` |
+//! | `Answers` | the first look, `Reads`, `AwaitsMetadata`, `AwaitsRecords` | `Answered`; `Gathers` if records are cold |
 //! | `Gathers` | `Answers` | `Answered`; `LeavesOut` without room to wait for the disk |
 //! | `LeavesOut` | `Gathers`, `LeavesOut` | `Answered`; `LeavesOut` if another directory is cold |
-//! | `Answered` | all but `AwaitsRecords` and `AwaitsEpoch`; these two only if the broker stops | none |
+//! | `Answered` | `Answers`, `Gathers`, `LeavesOut`; from every state that waits if the broker stops | none |
 //!
 //! The first look is on the connection's task. A fetch that it finds in `Answers` is answered there, and parked only if
 //! records are cold, in `Gathers`.
 //!
 //! *Invariants*: what a fetch holds while it waits is charged, and the charge goes with work on another thread, which
 //! goes on when the client has gone. What a request says of a replica's log is noted with the first look at a partition,
-//! and with those that wait for its epoch: what is looked for later was asked for then.
+//! and with those that wait for metadata: what is looked for later was asked for then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -32,16 +32,16 @@ use crate::net::connection::LateReply;
 use crate::node::pool::Stopped;
 use crate::replicas::wait::{Registered, Waiter};
 
-/// How long a fetch in a leader epoch that this broker does not know yet waits for it, at most: the fetcher has learned
-/// of a leader change earlier.
-const EPOCH_WAIT_MAX: Duration = Duration::from_millis(50);
+/// How long a fetch waits for this broker's metadata at most, if it is behind the fetcher's: the fetcher has learned of a
+/// leader change earlier.
+const METADATA_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Where a parked fetch stands.
 pub(super) enum State {
     /// The disk of a directory is waited for, before anything is known.
     Reads { cold: Cold, room: Charge },
-    /// The leader epoch that the fetcher knows is waited for.
-    AwaitsEpoch { attempt: Attempt, room: Charge },
+    /// This broker's metadata is behind the fetcher's, and newer metadata is waited for.
+    AwaitsMetadata { attempt: Attempt, room: Charge },
     /// More records are waited for.
     AwaitsRecords { attempt: Attempt, room: Charge },
     /// There is enough, or the time is over. A fetch that has waited for an index keeps its room for the records.
@@ -66,7 +66,7 @@ impl State {
         if attempt.waits_for_metadata(terms)
             && let Some(room) = room.take().or_else(|| room_to_wait(context, plan, &attempt))
         {
-            return State::AwaitsEpoch { attempt, room };
+            return State::AwaitsMetadata { attempt, room };
         }
         if attempt.may_be_answered(terms) {
             return State::Answers { attempt, room, throttle: Duration::ZERO };
@@ -96,7 +96,7 @@ impl ParkedFetch {
         loop {
             state = match state {
                 State::Reads { cold, room } => Box::pin(self.read(cold, room)).await,
-                State::AwaitsEpoch { attempt, room } => self.await_epoch(attempt, room).await,
+                State::AwaitsMetadata { attempt, room } => self.await_metadata(attempt, room).await,
                 State::AwaitsRecords { attempt, room } => self.await_records(attempt, room).await,
                 State::Answers { attempt, room, throttle } => self.answer(attempt, room, throttle),
                 State::Gathers { attempt, cold, room, throttle } => {
@@ -109,15 +109,15 @@ impl ParkedFetch {
     }
 
     async fn read(&self, cold: Cold, mut room: Charge) -> State {
-        let attempt = match self.attempt_waiting(Looks::First, cold, &mut room).await {
+        let attempt = match self.look_waiting(Looks::First, cold, &mut room).await {
             Ok(attempt) => attempt,
             Err(stopped) => return closed(&stopped),
         };
         State::after_first_look(&self.context, &self.terms, &self.plan, attempt, Some(room))
     }
 
-    async fn await_epoch(&self, first: Attempt, mut room: Charge) -> State {
-        let deadline = Instant::now() + EPOCH_WAIT_MAX.min(self.terms.max_wait);
+    async fn await_metadata(&self, first: Attempt, mut room: Charge) -> State {
+        let deadline = Instant::now() + METADATA_WAIT_MAX.min(self.terms.max_wait);
         let mut attempt = first;
         let mut is_late = false;
         while !is_late && attempt.waits_for_metadata(&self.terms) && !self.is_stopping() {
@@ -287,17 +287,17 @@ impl ParkedFetch {
     ) -> Result<Attempt, Stopped> {
         let found = match before {
             Some(before) => read::refresh(&self.context, &self.terms, &self.plan, looks, before),
-            None => read::attempt(&self.context, &self.terms, &self.plan, looks, &[]),
+            None => read::look(&self.context, &self.terms, &self.plan, looks, &[]),
         };
         match found {
             Ok(attempt) => Ok(attempt),
-            Err(cold) => Box::pin(self.attempt_waiting(looks, cold, room)).await,
+            Err(cold) => Box::pin(self.look_waiting(looks, cold, room)).await,
         }
     }
 
     /// Looks at all partitions on the pool of the directory that is cold, and on that of the next one that is: a stalled
     /// disk takes threads from its own pool only.
-    async fn attempt_waiting(
+    async fn look_waiting(
         &self,
         looks: Looks,
         mut cold: Cold,
@@ -312,7 +312,7 @@ impl ParkedFetch {
             let pool = self.context.services.replicas.disk_reads().of(&cold.0);
             let empty = Charge::new(self.context.services.front.fetch_budget());
             let held = std::mem::replace(room, empty);
-            let work = move || (read::attempt(&context, &terms, &plan, looks, &waited), held);
+            let work = move || (read::look(&context, &terms, &plan, looks, &waited), held);
             let (found, held) = pool.run(work).await?;
             *room = held;
             match found {

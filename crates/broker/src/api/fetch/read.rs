@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use thalweg_log::{LogDir, ReadError, Wait};
+use thalweg_log::{LogDir, LogOffsets, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Asks, NO_ROOM_THROTTLE, Plan, Terms};
@@ -26,14 +26,18 @@ pub(super) struct Attempt {
     lags: bool,
     /// Whether a partition has something to say that does not wait.
     pub(super) urgent: bool,
-    /// Whether the fetcher knows of a partition what this broker does not know yet: a newer leader epoch.
-    pub(super) is_behind: bool,
+    /// Whether this broker's metadata is behind the fetcher's: it has an older leader epoch of a partition, or lacks a
+    /// topic that a replica fetches.
+    is_metadata_behind: bool,
 }
 
 impl Attempt {
     /// Whether the answer should leave now.
     pub(super) fn is_enough(&self, terms: &Terms) -> bool {
-        self.has_bytes_enough(terms) || self.urgent || self.is_behind || self.parts.is_empty()
+        self.has_bytes_enough(terms)
+            || self.urgent
+            || self.is_metadata_behind
+            || self.parts.is_empty()
     }
 
     fn has_bytes_enough(&self, terms: &Terms) -> bool {
@@ -50,10 +54,10 @@ impl Attempt {
         (self.counted + missing).saturating_sub(terms.min_bytes)
     }
 
-    /// Whether there is nothing to say but that this broker's metadata is behind.
+    /// Whether new metadata is worth a wait: there is nothing to say but that this broker's metadata is behind.
     pub(super) fn waits_for_metadata(&self, terms: &Terms) -> bool {
         let is_enough = self.has_bytes_enough(terms) || self.urgent;
-        self.is_behind && !is_enough && !terms.max_wait.is_zero()
+        self.is_metadata_behind && !is_enough && !terms.max_wait.is_zero()
     }
 
     /// Whether the fetcher does not want more to be waited for.
@@ -91,7 +95,7 @@ pub(super) fn refresh(
 ) -> Result<Attempt, Cold> {
     if attempt.bytes > 0 {
         // Data of one partition leaves less room for the next: all of them, in turn.
-        return self::attempt(context, terms, plan, looks, &[]);
+        return look(context, terms, plan, looks, &[]);
     }
     let table = context.services.replicas.topics();
     let mut look = Look {
@@ -233,7 +237,7 @@ enum Disks<'a> {
 }
 
 /// Looks at all partitions of the plan; waits for the disks of the directories in `may_wait_for` only.
-pub(super) fn attempt(
+pub(super) fn look(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
@@ -244,7 +248,7 @@ pub(super) fn attempt(
 }
 
 /// The same of what is in memory: the other partitions have nothing for now.
-pub(super) fn attempt_in_memory(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
+pub(super) fn look_in_memory(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
     look_at_all(context, terms, plan, Looks::First, Disks::LeaveOut).unwrap_or_default()
 }
 
@@ -368,8 +372,8 @@ impl Look<'_> {
                     // Empty, where every other error has none: as Kafka answers.
                     part.aborted = Some(Vec::new());
                 }
-                if self.is_behind(code) {
-                    self.attempt.is_behind = true;
+                if self.is_metadata_behind(code) {
+                    self.attempt.is_metadata_behind = true;
                 } else {
                     self.attempt.urgent = true;
                 }
@@ -445,15 +449,10 @@ impl Look<'_> {
                 let whole = found.piece.as_ref().map_or(0, |piece| piece.len as usize);
                 self.attempt.counted += partition_max.min(found.readable as usize).max(whole);
                 self.attempt.lags |= found.is_in_older_segment;
-                part.log_end = self.terms.replica.map(|_| found.log_end);
-                (part.leader_epoch, part.leads) = (found.leader_epoch, found.leads);
-                part.high_watermark = found.high_watermark;
-                part.last_stable_offset = found.last_stable_offset;
-                part.log_start_offset = found.log_start_offset;
+                self.note(partition, (found.leader_epoch, found.leads), found.offsets, part);
                 part.diverging = found.diverging;
                 part.aborted = found.aborted;
                 part.piece = found.piece;
-                part.partition = Some(Arc::clone(partition));
                 Ok(())
             }
             Err(ReadFailure::NotLeader { leader_id, leader_epoch }) => {
@@ -491,9 +490,9 @@ impl Look<'_> {
         }
     }
 
-    /// Whether the error says that the fetcher may know more than this broker. Of a topic only replicas do: they are told
-    /// by the same metadata.
-    fn is_behind(&self, code: ErrorCode) -> bool {
+    /// Whether the error says that this broker's metadata may be behind the fetcher's. For an unknown topic this holds for
+    /// replicas only, because they get the same metadata.
+    fn is_metadata_behind(&self, code: ErrorCode) -> bool {
         match code {
             ErrorCode::UNKNOWN_LEADER_EPOCH => true,
             ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
@@ -506,12 +505,23 @@ impl Look<'_> {
     /// The partition's data is left to another fetch.
     fn nothing_of(&self, partition: &Arc<Partition>, part: &mut Part) {
         let offsets = partition.log.offsets();
-        (part.leader_epoch, part.leads) = partition.role();
+        self.note(partition, partition.role(), offsets, part);
+        part.aborted = self.terms.committed_only.then(Vec::new);
+    }
+
+    /// Notes the partition's leader epoch, whether this broker leads, and its offsets.
+    fn note(
+        &self,
+        partition: &Arc<Partition>,
+        role: (i32, bool),
+        offsets: LogOffsets,
+        part: &mut Part,
+    ) {
+        (part.leader_epoch, part.leads) = role;
         part.log_end = self.terms.replica.map(|_| offsets.log_end_offset);
         part.high_watermark = offsets.high_watermark;
         part.last_stable_offset = offsets.last_stable_offset;
         part.log_start_offset = offsets.log_start_offset;
-        part.aborted = self.terms.committed_only.then(Vec::new);
         part.partition = Some(Arc::clone(partition));
     }
 }

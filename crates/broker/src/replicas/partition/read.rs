@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use thalweg_log::{Isolation, ReadError, Wait, retry_exhausted};
+use thalweg_log::{Isolation, LogOffsets, ReadError, Wait, retry_exhausted};
 use thalweg_replication::Fetched;
 use thalweg_wire::ErrorCode;
 
@@ -48,14 +48,11 @@ pub(crate) struct ReplicaFetch {
 
 /// What a fetch gets of the partition.
 #[derive(Debug)]
-pub(crate) struct Found {
-    /// Epoch of who leads, and whether that is this broker.
+pub(crate) struct PartitionRead {
     pub(crate) leader_epoch: i32,
+    /// Whether this broker leads.
     pub(crate) leads: bool,
-    pub(crate) high_watermark: i64,
-    pub(crate) last_stable_offset: i64,
-    pub(crate) log_start_offset: i64,
-    pub(crate) log_end: i64,
+    pub(crate) offsets: LogOffsets,
     pub(crate) diverging: Option<(i32, i64)>,
     pub(crate) aborted: Option<Vec<(i64, i64)>>,
     pub(crate) piece: Option<Piece>,
@@ -64,6 +61,22 @@ pub(crate) struct Found {
     pub(crate) readable: u32,
     /// Whether the reader lags so far that the end of what it may read is in a newer segment.
     pub(crate) is_in_older_segment: bool,
+}
+
+impl PartitionRead {
+    /// One without records.
+    fn without_records((leader_epoch, leads): (i32, bool), offsets: LogOffsets) -> PartitionRead {
+        PartitionRead {
+            leader_epoch,
+            leads,
+            offsets,
+            diverging: None,
+            aborted: None,
+            piece: None,
+            readable: 0,
+            is_in_older_segment: false,
+        }
+    }
 }
 
 impl Partition {
@@ -145,7 +158,11 @@ impl Partition {
 
     /// Finds what a fetch may have. With [`Wait::Never`] the answer may be
     /// [`ReadError::WouldBlock`]: index or headers are not in memory.
-    pub(crate) fn read(&self, request: &ReadRequest, wait: Wait) -> Result<Found, ReadFailure> {
+    pub(crate) fn read(
+        &self,
+        request: &ReadRequest,
+        wait: Wait,
+    ) -> Result<PartitionRead, ReadFailure> {
         let role = self.check_reader(request.current_leader_epoch, request.any_replica)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
@@ -160,7 +177,7 @@ impl Partition {
         follower: &ReplicaFetch,
         is_new: bool,
         wait: Wait,
-    ) -> Result<Found, ReadFailure> {
+    ) -> Result<PartitionRead, ReadFailure> {
         let epoch = request.current_leader_epoch;
         let leader_epoch = self.check_epoch(epoch)?;
         let leader = (self.shared.node.id(), leader_epoch);
@@ -192,44 +209,23 @@ impl Partition {
 
     fn read_in(
         &self,
-        (leader_epoch, leads): (i32, bool),
+        role: (i32, bool),
         request: &ReadRequest,
         isolation: Isolation,
         wait: Wait,
-    ) -> Result<Found, ReadFailure> {
+    ) -> Result<PartitionRead, ReadFailure> {
         // A reader that followed this epoch to the end cannot have diverged.
-        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == leader_epoch)
+        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == role.0)
             && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
         {
-            return Ok(Found {
-                leader_epoch,
-                leads,
-                high_watermark: offsets.high_watermark,
-                last_stable_offset: offsets.last_stable_offset,
-                log_start_offset: offsets.log_start_offset,
-                log_end: offsets.log_end_offset,
-                diverging: None,
+            return Ok(PartitionRead {
                 aborted: request.committed_only.then(Vec::new),
-                piece: None,
-                readable: 0,
-                is_in_older_segment: false,
+                ..PartitionRead::without_records(role, offsets)
             });
         }
         if let Some(diverging) = self.divergence(request)? {
-            let offsets = self.log.offsets();
-            return Ok(Found {
-                leader_epoch,
-                leads,
-                high_watermark: offsets.high_watermark,
-                last_stable_offset: offsets.last_stable_offset,
-                log_start_offset: offsets.log_start_offset,
-                log_end: offsets.log_end_offset,
-                diverging: Some(diverging),
-                aborted: None,
-                piece: None,
-                readable: 0,
-                is_in_older_segment: false,
-            });
+            let found = PartitionRead::without_records(role, self.log.offsets());
+            return Ok(PartitionRead { diverging: Some(diverging), ..found });
         }
         let ask = thalweg_log::ReadRequest {
             offset: request.offset,
@@ -247,18 +243,12 @@ impl Partition {
         let aborted = request.committed_only.then(|| {
             result.aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect()
         });
-        Ok(Found {
-            leader_epoch,
-            leads,
-            high_watermark: result.offsets.high_watermark,
-            last_stable_offset: result.offsets.last_stable_offset,
-            log_start_offset: result.offsets.log_start_offset,
-            log_end: result.offsets.log_end_offset,
-            diverging: None,
+        Ok(PartitionRead {
             aborted,
             piece,
             readable: result.readable,
             is_in_older_segment: result.is_in_older_segment,
+            ..PartitionRead::without_records(role, result.offsets)
         })
     }
 
