@@ -428,9 +428,9 @@ impl Log {
             rest = &rest[batch.total_len()..];
         }
         writer.producers.map_end_offset = writer.end_offset;
-        self.published.producers(&writer.producers);
+        self.published.publish_producers(&writer.producers);
         if writer.producers.has_transactions() {
-            self.published.transactions(&writer.producers);
+            self.published.publish_transactions(&writer.producers);
         }
         self.publish_end(writer);
         let metrics = &self.home().dir.metrics;

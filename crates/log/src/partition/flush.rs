@@ -1,8 +1,8 @@
 //! Flushing a log.
 //!
 //! The recovery point follows a flush that succeeded; a flush that fails takes the directory
-//! offline and is never repeated. Nobody who appends waits for a flush, but for the one at the
-//! close.
+//! offline and is never repeated. An append waits for a flush only with `flush.messages`
+//! (`append`, `answer`).
 
 use std::sync::Arc;
 use std::time::Instant;

@@ -422,7 +422,7 @@ impl Log {
             let Some(mut writer) = writer else { return };
             if self.undecided.take() {
                 writer.producers.on_high_watermark(self.high_watermark());
-                self.published.transactions(&writer.producers);
+                self.published.publish_transactions(&writer.producers);
             }
         }
     }
@@ -507,7 +507,7 @@ impl Log {
         let expiration = self.home().dir.producer_expiration_ms();
         let mut writer = self.writer();
         let expired = writer.producers.expire(now_ms, expiration);
-        self.published.producers(&writer.producers);
+        self.published.publish_producers(&writer.producers);
         expired
     }
 

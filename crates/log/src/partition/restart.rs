@@ -124,8 +124,8 @@ impl Log {
             self.published.set_log_start_offset(start);
             self.published.set_high_watermark(offset);
             self.flushed.begin_at(offset);
-            self.published.producers(&writer.producers);
-            self.published.transactions(&writer.producers);
+            self.published.publish_producers(&writer.producers);
+            self.published.publish_transactions(&writer.producers);
             self.publish_end(&writer);
         }
         self.hints.void();
