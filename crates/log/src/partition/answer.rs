@@ -18,7 +18,7 @@ impl Log {
         if done.is_empty() {
             return;
         }
-        if self.unflushed_messages_due() {
+        if self.is_flush_due(self.log_end_offset()) {
             let now_ms = self.flushed.last_flush_ms();
             if !self.tell_when_flushed(done, now_ms) {
                 let flushed = self.flush(now_ms);
@@ -76,11 +76,6 @@ impl Log {
         if is_more {
             self.ask_for_flush();
         }
-    }
-
-    fn unflushed_messages_due(&self) -> bool {
-        let unflushed = self.log_end_offset() - self.flushed.recovery_point();
-        unflushed > 0 && unflushed >= self.config_ref().flush_messages
     }
 
     /// A waiter that panics keeps nobody else from hearing their result.

@@ -126,7 +126,7 @@ impl Log {
             match self.append_now(&mut writer, records, &context)? {
                 AppendStep::Nothing(info) => return Ok((info, false)),
                 AppendStep::Written(info) => {
-                    return Ok((info, self.flush_by_messages_due(&writer)));
+                    return Ok((info, self.is_flush_due(writer.end_offset)));
                 }
                 AppendStep::RollDue => {
                     let base = self.shape(records, writer.end_offset, &context)?.first_offset;
@@ -437,11 +437,6 @@ impl Log {
         metrics.appends.add(1);
         metrics.append_bytes.add(written.len() as u64);
         Ok(())
-    }
-
-    pub(crate) fn flush_by_messages_due(&self, writer: &Writer) -> bool {
-        let unflushed = writer.end_offset - self.flushed.recovery_point();
-        unflushed >= self.config_ref().flush_messages
     }
 
     pub(crate) fn active_path(&self, writer: &Writer) -> std::path::PathBuf {

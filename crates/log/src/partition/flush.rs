@@ -115,6 +115,12 @@ impl Log {
         dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
     }
 
+    /// Whether `flush.messages` asks for a flush of a log that ends at `end`.
+    pub(crate) fn is_flush_due(&self, end: i64) -> bool {
+        let unflushed = end - self.flushed.recovery_point();
+        unflushed > 0 && unflushed >= self.config_ref().flush_messages
+    }
+
     /// Flushes if `flush.ms` has passed, or if closed segments wait for it. Says whether it did.
     pub fn flush_if_due(&self, now_ms: i64) -> Result<bool, StorageError> {
         let unflushed = self.log_end_offset() > self.recovery_point();

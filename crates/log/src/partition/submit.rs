@@ -12,9 +12,9 @@ use crate::partition::append::{AppendStep, Plan, Records};
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
 use crate::partition::pending::KEPT_APPENDS;
-use crate::partition::queue::Work;
+use crate::partition::queue::{Entry, Progress, Work};
 use crate::partition::request::{AppendContext, AppendInfo, AppendWaiter, Done, Submitted};
-use crate::partition::turn::{Entry, Step, Turn};
+use crate::partition::turn::Turn;
 
 impl Log {
     /// Appends as [`Log::append_as_leader`] does, without waiting. If somebody else has the log's turn
@@ -76,7 +76,7 @@ impl Log {
         let (step, flush_due) = {
             let mut writer = self.writer();
             let step = self.append_now(&mut writer, &mut Records::Assign(records), context);
-            (step, self.flush_by_messages_due(&writer))
+            (step, self.is_flush_due(writer.end_offset))
         };
         match step {
             Ok(AppendStep::RollDue) if turn.may_roll() => {
@@ -127,11 +127,15 @@ impl Log {
 
     /// Writes what was taken off the queue, several appends with one system call. What would need a
     /// roll that has just failed is answered with that failure.
-    pub(crate) fn write_taken(&self, work: &mut Work, roll_failed: Option<&StorageError>) -> Step {
+    pub(crate) fn write_taken(
+        &self,
+        work: &mut Work,
+        roll_failed: Option<&StorageError>,
+    ) -> Progress {
         let pace = &self.home().dir.pace;
         while work.next < work.taken.appends.len() {
             if pace.must_leave() {
-                return Step::Leave;
+                return Progress::Left;
             }
             let (before, answered) = (work.next, work.done.len());
             let group =
@@ -144,10 +148,10 @@ impl Log {
                 work.taken.appends[before..work.next].iter().map(|a| a.len).sum(),
             );
             if needs_roll {
-                return Step::Roll { now_ms: work.taken.appends[work.next].context.now_ms };
+                return Progress::RollDue { now_ms: work.taken.appends[work.next].context.now_ms };
             }
         }
-        Step::Done
+        Progress::Done
     }
 
     /// A group of appends met a bug: none of them is left without an answer, which would stop the
