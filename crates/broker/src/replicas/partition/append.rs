@@ -129,7 +129,7 @@ impl AppendWaiter for AppendResults {
         if let AppendState::Orphaned(partition, bytes) = std::mem::take(&mut *state) {
             drop(state);
             if let Ok(info) = result {
-                partition.appended(&info, bytes);
+                partition.on_appended(&info, bytes, WakeReaders::Now);
             }
             return;
         }
@@ -166,7 +166,7 @@ impl Drop for Waiting<'_> {
             AppendState::Arrived(result) => {
                 drop(state);
                 if let Ok(info) = result {
-                    self.partition.appended(&info, self.bytes);
+                    self.partition.on_appended(&info, self.bytes, WakeReaders::Now);
                 }
             }
             _ => *state = AppendState::Orphaned(Arc::clone(self.partition), self.bytes),
@@ -208,6 +208,13 @@ impl Drop for Wakes {
     fn drop(&mut self) {
         self.wake();
     }
+}
+
+/// When readers learn of an append that is committed at once, because the partition has one replica.
+enum WakeReaders<'a> {
+    Now,
+    /// With the other appends of its request.
+    AtEnd(&'a mut Wakes, &'a Arc<Partition>),
 }
 
 impl Partition {
@@ -331,17 +338,7 @@ impl Partition {
         wakes: &mut Wakes,
     ) -> Result<Appended, AppendFailure> {
         let info = result.map_err(|error| self.append_refused(error))?;
-        // A duplicate's first append may have been queued, and nobody have heard of its result yet: what is acknowledged
-        // now is to be read from now on.
-        if self.is_alone() {
-            self.log.advance_high_watermark(info.last_offset + 1);
-        }
-        if !info.duplicate {
-            match self.is_alone() {
-                true => wakes.add(self, bytes),
-                false => self.appended_for_replicas(bytes),
-            }
-        }
+        self.on_appended(&info, bytes, WakeReaders::AtEnd(wakes, self));
         Ok(Appended {
             first_offset: info.first_offset,
             end_offset: info.last_offset + 1,
@@ -396,32 +393,28 @@ impl Partition {
         bytes: usize,
     ) -> Result<i64, AppendFailure> {
         let info = result.map_err(|error| self.append_refused(error))?;
-        self.written(info.last_offset + 1, bytes);
+        self.on_appended(&info, bytes, WakeReaders::Now);
         Ok(info.first_offset)
     }
 
-    /// An append succeeded.
-    fn appended(&self, info: &AppendInfo, bytes: usize) {
-        if !info.duplicate {
-            self.written(info.last_offset + 1, bytes);
+    /// An append is in the log. With one replica, that is when its records are committed; other replicas may fetch them.
+    fn on_appended(&self, info: &AppendInfo, bytes: usize, readers: WakeReaders<'_>) {
+        let is_alone = self.is_alone();
+        if is_alone {
+            // Also for a duplicate: the result of its first append may not have been handled yet, and what is
+            // acknowledged can be read.
+            self.log.advance_high_watermark(info.last_offset + 1);
         }
-    }
-
-    /// Records up to `end` are written: with one replica, that is when they are committed.
-    fn written(&self, end: i64, bytes: usize) {
-        if self.is_alone() {
-            self.log.advance_high_watermark(end);
-            self.wake_fetchers(bytes);
-        } else {
-            self.appended_for_replicas(bytes);
-        }
-    }
-
-    /// The partition has other replicas, which can have it now.
-    fn appended_for_replicas(&self, bytes: usize) {
-        self.advance();
-        if let Some(waiting) = self.waiting() {
-            waiting.replicas.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        match readers {
+            _ if info.duplicate => {}
+            _ if !is_alone => {
+                self.advance();
+                if let Some(waiting) = self.waiting() {
+                    waiting.replicas.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+                }
+            }
+            WakeReaders::Now => self.wake_fetchers(bytes),
+            WakeReaders::AtEnd(wakes, partition) => wakes.add(partition, bytes),
         }
     }
 
