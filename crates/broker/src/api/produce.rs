@@ -28,7 +28,7 @@ use crate::net::budget::Charge;
 use crate::net::connection::{Handled, LateReply, Reply};
 use crate::node::workspace;
 use crate::replicas::partition::{
-    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, DelayedProduce,
+    AppendFailure, AppendLater, AppendNow, AppendResultSlot, Appended, Appending, DelayedProduce,
     Partition, Uncommitted, Wakes,
 };
 use crate::replicas::topics::Topic;
@@ -190,7 +190,7 @@ pub(super) async fn handle(
     let mut work = Work::take();
     let handled = match plan(context, &mut work, body) {
         Ok(asked) => {
-            append_request(context, &scratch.append_results, &mut work, body, &asked).await;
+            append_request(context, &scratch.append_result, &mut work, body, &asked).await;
             if !work.uncommitted.is_empty() {
                 context.services.node.metrics().produces_parked.add(1);
                 let parked = work.parked(body, asked.timeout);
@@ -207,7 +207,7 @@ pub(super) async fn handle(
 /// Appends what the request asks for. Appends that wait for other replicas are in [`Work::uncommitted`] then.
 async fn append_request(
     context: &Context,
-    results: &Arc<AppendResults>,
+    slot: &Arc<AppendResultSlot>,
     work: &mut Work,
     body: &mut [u8],
     asked: &Asked,
@@ -225,7 +225,7 @@ async fn append_request(
             Box::pin(transactional::verify(context, work, body, id, timeout)).await;
         }
         let now = context.services.node.clock().wall_ms();
-        let terms = AppendTerms { results, acks, now, timeout };
+        let terms = AppendTerms { slot, acks, now, timeout };
         append_all(context, work, body, &terms).await;
         work.wakes.wake();
     }
@@ -257,7 +257,7 @@ fn answer(
 
 /// What the appends of a request go by.
 struct AppendTerms<'a> {
-    results: &'a Arc<AppendResults>,
+    slot: &'a Arc<AppendResultSlot>,
     acks: i16,
     now: i64,
     timeout: Duration,
@@ -292,7 +292,7 @@ impl Work {
     ) {
         let transaction = self.transaction_check(at);
         let Work { parts, wakes, uncommitted, .. } = self;
-        let AppendTerms { results, acks, now, timeout } = *terms;
+        let AppendTerms { slot, acks, now, timeout } = *terms;
         let part = &mut parts[at];
         if acks == ALL && partition.check_in_sync() == Err(ErrorCode::NOT_ENOUGH_REPLICAS) {
             part.result = PartResult::error(ErrorCode::NOT_ENOUGH_REPLICAS);
@@ -302,7 +302,7 @@ impl Work {
             Some(range) => &mut body[range.clone()],
             None => &mut [],
         };
-        let mut appending = Appending { results, wakes, timeout, transaction };
+        let mut appending = Appending { slot, wakes, timeout, transaction };
         part.result = match append(context, topic, partition, records, now, &mut appending) {
             Ok(result) => result,
             Err(rest) => rest.await,

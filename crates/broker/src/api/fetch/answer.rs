@@ -407,7 +407,7 @@ mod tests {
 
     use super::*;
     use crate::replicas::partition::{
-        AppendResults, OwnAppend, Partition, ReadRequest, SubmittedOwn,
+        AppendResultSlot, OwnAppend, Partition, ReadRequest, SubmittedOwn,
     };
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
@@ -422,7 +422,7 @@ mod tests {
         let mut builder = BatchBuilder::new(BatchOptions::default());
         builder.append(1, None, Some(b"value"), &[]);
         let mut batch = builder.finish(&mut Compressor::new()).unwrap();
-        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResultSlot>::default();
         let appended = partition.submit_own(&mut batch, OwnAppend::Records, 0, 0, &waiter, 0);
         assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
         let request = ReadRequest {

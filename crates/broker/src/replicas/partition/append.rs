@@ -48,7 +48,7 @@ impl AppendFailure {
 /// What an append that cannot be done at once goes by.
 pub(crate) struct Appending<'a> {
     /// Where its result comes to.
-    pub(crate) results: &'a Arc<AppendResults>,
+    pub(crate) slot: &'a Arc<AppendResultSlot>,
     /// Readers to be woken when the request has appended everything.
     pub(crate) wakes: &'a mut Wakes,
     /// How long the request may still wait for a directory that takes nothing.
@@ -107,9 +107,10 @@ pub(crate) struct Appended {
     pub(crate) duplicate: bool,
 }
 
-/// The result of an append that has to wait, for one connection: one is in flight at a time.
+/// Where the result of an append that has to wait comes to. A connection has one, because one append of it is in flight
+/// at a time.
 #[derive(Debug, Default)]
-pub(crate) struct AppendResults {
+pub(crate) struct AppendResultSlot {
     state: Mutex<AppendState>,
     arrived: Notify,
 }
@@ -123,7 +124,7 @@ enum AppendState {
     Orphaned(Arc<Partition>, usize),
 }
 
-impl AppendWaiter for AppendResults {
+impl AppendWaiter for AppendResultSlot {
     fn done(&self, _token: u64, result: Result<AppendInfo, AppendError>) {
         let mut state = self.state.lock();
         if let AppendState::Orphaned(partition, bytes) = std::mem::take(&mut *state) {
@@ -141,27 +142,27 @@ impl AppendWaiter for AppendResults {
 
 /// A wait for a result that may be given up, when the connection goes away: what is written then
 /// is there all the same, and readers are to see it.
-struct Waiting<'a> {
-    results: &'a AppendResults,
+struct QueuedAppendGuard<'a> {
+    slot: &'a AppendResultSlot,
     partition: &'a Arc<Partition>,
     bytes: usize,
     is_over: bool,
 }
 
-impl Waiting<'_> {
+impl QueuedAppendGuard<'_> {
     async fn result(mut self) -> Result<AppendInfo, AppendError> {
-        let result = self.results.wait().await;
+        let result = self.slot.wait().await;
         self.is_over = true;
         result
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedAppendGuard<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
-        let mut state = self.results.state.lock();
+        let mut state = self.slot.state.lock();
         match std::mem::take(&mut *state) {
             AppendState::Arrived(result) => {
                 drop(state);
@@ -174,7 +175,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl AppendResults {
+impl AppendResultSlot {
     async fn wait(&self) -> Result<AppendInfo, AppendError> {
         loop {
             if let AppendState::Arrived(result) = std::mem::take(&mut *self.state.lock()) {
@@ -253,7 +254,7 @@ impl Partition {
             transaction: appending.transaction,
             ..AppendContext::client(epoch, now_ms)
         };
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.slot) as _;
         let batch = validated.batch_mut(records);
         // One append of a connection is in flight at a time.
         match self.log.submit(batch, &context, &waiter, 0) {
@@ -283,8 +284,8 @@ impl Partition {
         appending: &mut Appending<'_>,
     ) -> Result<Appended, AppendFailure> {
         let AppendLater { mut submitted, context } = later;
-        let Appending { results, wakes, timeout, .. } = appending;
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
+        let Appending { slot, wakes, timeout, .. } = appending;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(slot) as _;
         let bytes = batch.len();
         let mut backoff = Backoff::new(FULL_BACKOFF, FULL_BACKOFF_MAX);
         let result = loop {
@@ -292,8 +293,8 @@ impl Partition {
                 Submitted::Done(result) => break result,
                 Submitted::Queued => {
                     wakes.wake();
-                    let waiting = Waiting { results, partition: self, bytes, is_over: false };
-                    break waiting.result().await;
+                    let guard = QueuedAppendGuard { slot, partition: self, bytes, is_over: false };
+                    break guard.result().await;
                 }
                 Submitted::Full => {
                     wakes.wake();
@@ -324,7 +325,7 @@ impl Partition {
         let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
         let context =
             AppendContext { transaction_version, ..AppendContext::coordinator(epoch, now_ms) };
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.slot) as _;
         let submitted = self.log.submit(batch, &context, &waiter, 0);
         self.finish(AppendLater { submitted, context }, batch, appending).await
     }

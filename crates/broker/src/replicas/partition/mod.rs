@@ -1,9 +1,20 @@
-//! A partition this broker has: its log, its leadership, and who waits for it. `append` is what is
-//! written to it, `verify` what is asked before that, `read` what is read of it, `piece` the bytes that are found, `delayed_produce` who waits until records
-//! are committed.
+//! A partition this broker has: its log, its leadership, and the requests that wait for it. `append` writes to it,
+//! `verify` is asked before that, `read` reads it, `piece` has the bytes that are found, `delayed_produce` the requests
+//! that wait until records are committed.
 //!
-//! Who is in sync, and so how far records are committed, `thalweg_replication` knows. Where this broker has the
-//! only replica, which is asked without a lock, a record is committed when it is written.
+//! `thalweg_replication` decides about the ISR and how far records are committed. Where this broker has the only
+//! replica, which is asked without a lock, a record is committed when it is written.
+//!
+//! Destructors that do work for requests, also for one that ends with its connection:
+//!
+//! | Type | What its destructor does |
+//! |---|---|
+//! | `append::Wakes` | wakes the readers of what the request has appended |
+//! | `append::QueuedAppendGuard` | leaves an append that is still queued to its `AppendResultSlot`, which raises the high watermark and wakes readers |
+//! | `delayed_produce::WaitingRequest` | takes a Produce out of the lists of its partitions |
+//! | `wait::Registered` | takes a Fetch out of the wake lists of its partitions |
+//! | `DecideOnRelease` (`thalweg_log`) | decides transactions up to a high watermark that rose while the log's lock was held |
+//! | `ConnectionMembers` (`api`) | reports the end of a connection to the coordinators of its members |
 
 mod append;
 mod delayed_produce;
@@ -29,7 +40,7 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 pub(crate) use append::{
-    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, OwnAppend,
+    AppendFailure, AppendLater, AppendNow, AppendResultSlot, Appended, Appending, OwnAppend,
     SubmittedOwn, Wakes,
 };
 pub(crate) use delayed_produce::{DelayedProduce, Uncommitted};

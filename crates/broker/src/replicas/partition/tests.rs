@@ -24,7 +24,7 @@ fn world(min_insync_replicas: i32) -> World {
 }
 
 fn submit(partition: &Partition, epoch: i32) -> SubmittedOwn {
-    let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+    let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResultSlot>::default();
     let mut batch = BatchSpec::new(0, 1).build();
     partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0)
 }
