@@ -9,7 +9,9 @@ use thalweg_wire::{ErrorCode, Uuid};
 use super::{Asks, NO_ROOM_THROTTLE, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{Session, TopicKey, Wanted};
-use crate::replicas::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
+use crate::replicas::partition::{
+    Leader, Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch,
+};
 use crate::replicas::topics::TopicTable;
 
 /// What one look at the partitions found.
@@ -206,7 +208,8 @@ impl Part {
     fn is_current(&self) -> bool {
         self.partition.as_ref().is_some_and(|partition| {
             let offsets = partition.log.offsets();
-            partition.role() == (self.leader_epoch, self.leads)
+            let leader = partition.serving_leader();
+            (leader.epoch, leader.is_local) == (self.leader_epoch, self.leads)
                 && partition.log.dir().check().is_ok()
                 && self.log_end.is_none_or(|end| end == offsets.log_end_offset)
                 && offsets.high_watermark == self.high_watermark
@@ -449,7 +452,7 @@ impl Look<'_> {
                 let whole = found.piece.as_ref().map_or(0, |piece| piece.len as usize);
                 self.attempt.counted += partition_max.min(found.readable as usize).max(whole);
                 self.attempt.lags |= found.is_in_older_segment;
-                self.note(partition, (found.leader_epoch, found.leads), found.offsets, part);
+                self.note(partition, found.leader, found.offsets, part);
                 part.diverging = found.diverging;
                 part.aborted = found.aborted;
                 part.piece = found.piece;
@@ -505,19 +508,19 @@ impl Look<'_> {
     /// The partition's data is left to another fetch.
     fn nothing_of(&self, partition: &Arc<Partition>, part: &mut Part) {
         let offsets = partition.log.offsets();
-        self.note(partition, partition.role(), offsets, part);
+        self.note(partition, partition.serving_leader(), offsets, part);
         part.aborted = self.terms.committed_only.then(Vec::new);
     }
 
-    /// Notes the partition's leader epoch, whether this broker leads, and its offsets.
+    /// Notes the partition's leader and its offsets.
     fn note(
         &self,
         partition: &Arc<Partition>,
-        role: (i32, bool),
+        leader: Leader,
         offsets: LogOffsets,
         part: &mut Part,
     ) {
-        (part.leader_epoch, part.leads) = role;
+        (part.leader_epoch, part.leads) = (leader.epoch, leader.is_local);
         part.log_end = self.terms.replica.map(|_| offsets.log_end_offset);
         part.high_watermark = offsets.high_watermark;
         part.last_stable_offset = offsets.last_stable_offset;

@@ -11,7 +11,7 @@ use thalweg_records::validate::Validated;
 use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
-use super::Partition;
+use super::{Leader, Partition};
 use crate::node::backoff::Backoff;
 
 /// How long an append that found no room waits before it asks again, the first time; then twice as
@@ -219,9 +219,9 @@ enum WakeReaders<'a> {
 }
 
 impl Partition {
-    pub(super) fn append_elsewhere(&self, (leader_id, leader_epoch): (i32, i32)) -> AppendFailure {
+    pub(super) fn append_elsewhere(&self, leader: Leader) -> AppendFailure {
         match self.log.dir().check() {
-            Ok(()) => AppendFailure::NotLeader { leader_id, leader_epoch },
+            Ok(()) => AppendFailure::NotLeader { leader_id: leader.id, leader_epoch: leader.epoch },
             Err(error) => AppendFailure::Log(error.into()),
         }
     }
@@ -229,10 +229,7 @@ impl Partition {
     /// What the log says of an append that was for another leadership than the one of now.
     pub(super) fn append_refused(&self, error: AppendError) -> AppendFailure {
         match error {
-            AppendError::NotLeaderOrFollower { .. } => {
-                let leader = self.leader();
-                self.append_elsewhere((leader.id, leader.epoch))
-            }
+            AppendError::NotLeaderOrFollower { .. } => self.append_elsewhere(self.leader()),
             error => AppendFailure::Log(error),
         }
     }

@@ -159,11 +159,13 @@ pub(crate) struct Lacks {
     pub(crate) min_isr: bool,
 }
 
-/// Who leads.
+/// The leader of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leader {
+    /// -1 if there is none.
     pub(crate) id: i32,
     pub(crate) epoch: i32,
+    /// Whether this broker leads.
     pub(crate) is_local: bool,
 }
 
@@ -193,7 +195,7 @@ impl Partition {
         }
     }
 
-    /// Who leads, as the metadata says.
+    /// The leader that the metadata names. Requests go by [`Self::serving_leader`].
     pub(crate) fn leader(&self) -> Leader {
         let replica = self.replica.lock();
         Leader {
@@ -255,16 +257,16 @@ impl Partition {
         self.role_waits.load(Ordering::Acquire)
     }
 
-    /// Leader and leader epoch, while this broker does not lead. While a change of role waits, the metadata says so.
-    fn leader_elsewhere(&self) -> (i32, i32) {
+    /// The leader while this broker does not lead: the image's while a change of role waits.
+    fn leader_elsewhere(&self) -> Leader {
         let in_image = || {
             let image = self.shared.node.load_image();
             let partition = image.topics.partition(self.log.topic_id()?, self.index)?;
-            Some((partition.leader, partition.leader_epoch))
+            Some(Leader { id: partition.leader, epoch: partition.leader_epoch, is_local: false })
         };
-        let leader = self.leader();
+        let leader = Leader { is_local: false, ..self.leader() };
         let waiting = if self.role_waits() { in_image() } else { None };
-        waiting.unwrap_or((leader.id, leader.epoch))
+        waiting.unwrap_or(leader)
     }
 
     /// What the metadata says of the partition: who leads, who is in sync. One caller at a time. Does not wait for a log
@@ -528,14 +530,11 @@ impl Partition {
         }
     }
 
-    /// The replica that follows its leader in this partition: in which epoch, and which broker leads; `None` where
-    /// this broker leads, or nobody does.
-    pub(crate) fn followed(&self) -> Option<(i32, i32)> {
-        let replica = self.replica.lock();
-        let follows = !replica.is_leader() && replica.leader() >= 0;
-        let follows = follows && !self.role_waits();
-        (follows && replica.leader() != self.shared.node.id())
-            .then(|| (replica.leader(), replica.leader_epoch()))
+    /// The leader that this broker's replica follows; `None` where this broker leads, or no broker does.
+    pub(crate) fn followed(&self) -> Option<Leader> {
+        let leader = self.leader();
+        let follows = !leader.is_local && leader.id >= 0 && !self.role_waits();
+        (follows && leader.id != self.shared.node.id()).then_some(leader)
     }
 
     /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
@@ -687,8 +686,11 @@ impl Partition {
     }
 
     /// The epoch in which this broker leads.
+    ///
+    /// # Errors
+    /// The leader, if this broker does not lead.
     #[inline]
-    pub(crate) fn led_epoch(&self) -> Result<i32, (i32, i32)> {
+    pub(crate) fn led_epoch(&self) -> Result<i32, Leader> {
         match self.led_epoch.load(Ordering::Acquire) {
             -1 => Err(self.leader_elsewhere()),
             epoch => Ok(epoch),

@@ -6,7 +6,7 @@ use thalweg_log::{Isolation, LogOffsets, ReadError, Wait, retry_exhausted};
 use thalweg_replication::Fetched;
 use thalweg_wire::ErrorCode;
 
-use super::{Partition, Piece};
+use super::{Leader, Partition, Piece};
 
 /// Why nothing was read.
 #[derive(Debug)]
@@ -49,9 +49,7 @@ pub(crate) struct ReplicaFetch {
 /// What a fetch gets of the partition.
 #[derive(Debug)]
 pub(crate) struct PartitionRead {
-    pub(crate) leader_epoch: i32,
-    /// Whether this broker leads.
-    pub(crate) leads: bool,
+    pub(crate) leader: Leader,
     pub(crate) offsets: LogOffsets,
     pub(crate) diverging: Option<(i32, i64)>,
     pub(crate) aborted: Option<Vec<(i64, i64)>>,
@@ -65,10 +63,9 @@ pub(crate) struct PartitionRead {
 
 impl PartitionRead {
     /// One without records.
-    fn without_records((leader_epoch, leads): (i32, bool), offsets: LogOffsets) -> PartitionRead {
+    fn without_records(leader: Leader, offsets: LogOffsets) -> PartitionRead {
         PartitionRead {
-            leader_epoch,
-            leads,
+            leader,
             offsets,
             diverging: None,
             aborted: None,
@@ -82,23 +79,20 @@ impl PartitionRead {
 impl Partition {
     /// Checks a reader's leader epoch against the partition's, which comes before the question who leads.
     pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
-        self.check_reader(current, false).map(|(epoch, _)| epoch)
+        self.check_reader(current, false).map(|leader| leader.epoch)
     }
 
-    /// The same of a reader that may read from any replica: the leader's epoch, and whether this broker leads.
+    /// The same of a reader that may read from any replica; gives the leader.
     pub(crate) fn check_reader(
         &self,
         current: i32,
         any_replica: bool,
-    ) -> Result<(i32, bool), ReadFailure> {
-        let led = self.led_epoch();
-        if led.is_err() {
+    ) -> Result<Leader, ReadFailure> {
+        let leader = self.serving_leader();
+        if !leader.is_local {
             self.log.dir().check().map_err(|error| ReadFailure::Log(error.into()))?;
         }
-        let (leader_id, leader_epoch) = match led {
-            Ok(epoch) => (self.shared.node.id(), epoch),
-            Err(leader) => leader,
-        };
+        let Leader { id: leader_id, epoch: leader_epoch, is_local } = leader;
         // Only -1 says nothing; what is below it is an epoch that has passed.
         if current != -1 && current < leader_epoch {
             return Err(ReadFailure::Fenced { leader_id, leader_epoch });
@@ -107,21 +101,21 @@ impl Partition {
             return Err(ReadFailure::UnknownEpoch);
         }
         // This broker is about to lead: who asks is early, not wrong.
-        if current != -1 && led.is_err() && leader_id == self.shared.node.id() {
+        if current != -1 && !is_local && leader_id == self.shared.node.id() {
             return Err(ReadFailure::UnknownEpoch);
         }
         // Before the first metadata nothing is known of what is committed.
-        match led.is_ok() || any_replica && leader_epoch >= 0 {
-            true => Ok((leader_epoch, led.is_ok())),
+        match is_local || any_replica && leader_epoch >= 0 {
+            true => Ok(leader),
             false => Err(ReadFailure::NotLeader { leader_id, leader_epoch }),
         }
     }
 
-    /// Epoch of who leads, and whether that is this broker.
-    pub(crate) fn role(&self) -> (i32, bool) {
+    /// The leader that requests go by: not this broker while its directory is offline or a change of role waits.
+    pub(crate) fn serving_leader(&self) -> Leader {
         match self.led_epoch() {
-            Ok(epoch) => (epoch, true),
-            Err((_, epoch)) => (epoch, false),
+            Ok(epoch) => Leader { id: self.shared.node.id(), epoch, is_local: true },
+            Err(leader) => leader,
         }
     }
 
@@ -163,10 +157,10 @@ impl Partition {
         request: &ReadRequest,
         wait: Wait,
     ) -> Result<PartitionRead, ReadFailure> {
-        let role = self.check_reader(request.current_leader_epoch, request.any_replica)?;
+        let leader = self.check_reader(request.current_leader_epoch, request.any_replica)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
-        self.read_in(role, request, isolation, wait)
+        self.read_from(leader, request, isolation, wait)
     }
 
     /// The same for a replica on another broker, which may have what is not committed yet. What the fetch says of the
@@ -179,20 +173,19 @@ impl Partition {
         wait: Wait,
     ) -> Result<PartitionRead, ReadFailure> {
         let epoch = request.current_leader_epoch;
-        let leader_epoch = self.check_epoch(epoch)?;
-        let leader = (self.shared.node.id(), leader_epoch);
+        let leader = self.check_reader(epoch, false)?;
         let refused = |code| match code {
             ErrorCode::UNKNOWN_LEADER_EPOCH => ReadFailure::UnknownEpoch,
-            _ => ReadFailure::NotLeader { leader_id: leader.0, leader_epoch: leader.1 },
+            _ => ReadFailure::NotLeader { leader_id: leader.id, leader_epoch: leader.epoch },
         };
         self.check_replica(follower.id, (epoch != -1).then_some(epoch)).map_err(refused)?;
         // Before it is read: what is appended later does not keep the replica from being caught up.
         let leader_end = self.log.log_end_offset();
-        let mut found = self.read_in((leader_epoch, true), request, Isolation::LogEnd, wait)?;
+        let mut found = self.read_from(leader, request, Isolation::LogEnd, wait)?;
         if is_new && found.diverging.is_none() {
             let fetched = Fetched {
                 replica: follower.id,
-                leader_epoch,
+                leader_epoch: leader.epoch,
                 broker_epoch: follower.broker_epoch,
                 offset: request.offset,
                 log_start: follower.log_start,
@@ -207,24 +200,24 @@ impl Partition {
         Ok(found)
     }
 
-    fn read_in(
+    fn read_from(
         &self,
-        role: (i32, bool),
+        leader: Leader,
         request: &ReadRequest,
         isolation: Isolation,
         wait: Wait,
     ) -> Result<PartitionRead, ReadFailure> {
         // A reader that followed this epoch to the end cannot have diverged.
-        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == role.0)
+        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == leader.epoch)
             && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
         {
             return Ok(PartitionRead {
                 aborted: request.committed_only.then(Vec::new),
-                ..PartitionRead::without_records(role, offsets)
+                ..PartitionRead::without_records(leader, offsets)
             });
         }
         if let Some(diverging) = self.divergence(request)? {
-            let found = PartitionRead::without_records(role, self.log.offsets());
+            let found = PartitionRead::without_records(leader, self.log.offsets());
             return Ok(PartitionRead { diverging: Some(diverging), ..found });
         }
         let ask = thalweg_log::ReadRequest {
@@ -248,7 +241,7 @@ impl Partition {
             piece,
             readable: result.readable,
             is_in_older_segment: result.is_in_older_segment,
-            ..PartitionRead::without_records(role, result.offsets)
+            ..PartitionRead::without_records(leader, result.offsets)
         })
     }
 

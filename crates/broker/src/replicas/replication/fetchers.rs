@@ -52,15 +52,15 @@ impl Fetchers {
         for ((id, _), fetcher) in by_id.iter() {
             // Where that is another one than it should be, it hands the partition over itself.
             match followed {
-                Some((leader, epoch)) if leader == *id && fetcher.has(topic, partition, epoch) => {
+                Some(leader) if leader.id == *id && fetcher.has(topic, partition, leader.epoch) => {
                     is_fetched = true;
                 }
                 _ => fetcher.remove(topic, partition.index),
             }
         }
-        let Some((leader, epoch)) = followed.filter(|_| !is_fetched) else { return };
+        let Some(leader) = followed.filter(|_| !is_fetched) else { return };
         let number = number_of(partition, self.per_leader.load(Ordering::Acquire));
-        get(&mut by_id, (leader, number)).add(topic, partition, epoch);
+        get(&mut by_id, (leader.id, number)).add(topic, partition, leader.epoch);
     }
 
     /// Begins to fetch what was added: all of an update at once, or the first partition's fetch would be given up for the
