@@ -46,9 +46,9 @@ const ADMIN_CLIENT: &str = "__admin_client";
 
 /// What a request asks for and what becomes of it; reused by the requests of a worker.
 #[derive(Default)]
-struct Work {
+struct ProduceScratch {
     topics: Vec<TopicPart>,
-    parts: Vec<Part>,
+    parts: Vec<ProducePart>,
     wakes: Wakes,
     /// What acks=all has to wait for.
     uncommitted: Vec<Uncommitted>,
@@ -63,11 +63,11 @@ const KEEP: usize = 8;
 const KEEP_PARTS: usize = 8 << 10;
 
 thread_local! {
-    static KEPT: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<ProduceScratch>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Work {
-    fn take() -> Work {
+impl ProduceScratch {
+    fn take() -> ProduceScratch {
         KEPT.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
@@ -95,7 +95,7 @@ struct TopicPart {
     parts: Range<usize>,
 }
 
-struct Part {
+struct ProducePart {
     index: i32,
     records: Option<Range<usize>>,
     result: PartResult,
@@ -187,7 +187,7 @@ pub(super) async fn handle(
     body: &mut [u8],
     _charge: &mut Charge,
 ) -> Handled {
-    let mut work = Work::take();
+    let mut work = ProduceScratch::take();
     let handled = match plan(context, &mut work, body) {
         Ok(asked) => {
             append_request(context, &scratch.append_result, &mut work, body, &asked).await;
@@ -204,11 +204,11 @@ pub(super) async fn handle(
     handled
 }
 
-/// Appends what the request asks for. Appends that wait for other replicas are in [`Work::uncommitted`] then.
+/// Appends what the request asks for. Appends that wait for other replicas are in [`ProduceScratch::uncommitted`] then.
 async fn append_request(
     context: &Context,
     slot: &Arc<AppendResultSlot>,
-    work: &mut Work,
+    work: &mut ProduceScratch,
     body: &mut [u8],
     asked: &Asked,
 ) {
@@ -234,7 +234,7 @@ async fn append_request(
 /// The answer of a request that does not wait for other replicas.
 fn answer(
     context: &Context,
-    work: &Work,
+    work: &ProduceScratch,
     frame: &mut thalweg_wire::Writer,
     body: &[u8],
     acks: i16,
@@ -263,7 +263,7 @@ struct AppendTerms<'a> {
     timeout: Duration,
 }
 
-impl Work {
+impl ProduceScratch {
     /// Places of the parts from one on that nothing was found against: topic and part.
     fn parts_from(&self, topic_at: usize, from: usize) -> Vec<(usize, usize)> {
         let topics = self.topics.iter().enumerate().skip(topic_at);
@@ -291,7 +291,7 @@ impl Work {
         terms: &AppendTerms<'_>,
     ) {
         let transaction = self.transaction_check(at);
-        let Work { parts, wakes, uncommitted, .. } = self;
+        let ProduceScratch { parts, wakes, uncommitted, .. } = self;
         let AppendTerms { slot, acks, now, timeout } = *terms;
         let part = &mut parts[at];
         if acks == ALL && partition.check_in_sync() == Err(ErrorCode::NOT_ENOUGH_REPLICAS) {
@@ -328,7 +328,12 @@ fn has_room_to_wait(context: &Context) -> bool {
 
 /// Appends all parts of a request in their order, where nothing was found against them. At the first part that comes too
 /// early, all that are left wait for their leaders: they may be for the same partition.
-async fn append_all(context: &Context, work: &mut Work, body: &mut [u8], terms: &AppendTerms<'_>) {
+async fn append_all(
+    context: &Context,
+    work: &mut ProduceScratch,
+    body: &mut [u8],
+    terms: &AppendTerms<'_>,
+) {
     let mut has_waited = false;
     for topic_at in 0..work.topics.len() {
         let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
@@ -359,7 +364,11 @@ async fn append_all(context: &Context, work: &mut Work, body: &mut [u8], terms: 
 }
 
 /// Waits until this broker leads the partitions that the request came too early for, but not for long.
-async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize, usize)]) {
+async fn wait_for_leadership(
+    context: &Context,
+    work: &mut ProduceScratch,
+    early: &[(usize, usize)],
+) {
     // Readers of what the request has appended already need not wait.
     work.wakes.wake();
     let services = &context.services;
@@ -392,10 +401,10 @@ struct Asked {
 
 /// Notes what the request asks for, and what can be refused before anything is looked at. One walk over the request:
 /// nothing is done before all of it was read.
-fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<Asked, DecodeError> {
+fn plan(context: &Context, work: &mut ProduceScratch, body: &[u8]) -> Result<Asked, DecodeError> {
     work.topics.clear();
     work.parts.clear();
-    let Work { topics, parts, .. } = work;
+    let ProduceScratch { topics, parts, .. } = work;
     let table = context.services.replicas.topics();
     let mut reader = Reader::new(body);
     let request = ProduceRequestView::parse_each(&mut reader, context.version, |named, asked| {
@@ -424,7 +433,7 @@ fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<Asked, Decode
             }
             Some(_) => PartResult::default(),
         };
-        parts.push(Part {
+        parts.push(ProducePart {
             index: asked.index,
             records: asked.records.map(|records| range_in(body, records)),
             result,
@@ -565,7 +574,7 @@ fn refused(context: &Context, failure: Failure) -> PartResult {
 
 /// A request that waits, without its frame.
 struct ParkedProduce {
-    work: Work,
+    work: ProduceScratch,
     /// The topics' names, one behind the other.
     names: Vec<u8>,
     /// How long it waits for other replicas at most.
@@ -578,7 +587,7 @@ const PARTITIONS_FREE: usize = 32;
 /// The same of topics' names and of what is said of records.
 const TEXT_FREE: usize = 8 << 10;
 
-impl Work {
+impl ProduceScratch {
     /// Memory for what a request holds while it waits, of what answers to fetches may have, so that nothing is
     /// taken that other requests need, and of that an eighth at most. `None` where there is no room.
     fn room_to_wait(&self, context: &Context, names: usize, appends: usize) -> Option<Charge> {
@@ -593,7 +602,7 @@ impl Work {
         if self.parts.len() <= PARTITIONS_FREE && names + details <= TEXT_FREE {
             return Some(held);
         }
-        let bytes = self.parts.capacity() * size_of::<Part>()
+        let bytes = self.parts.capacity() * size_of::<ProducePart>()
             + self.topics.capacity() * size_of::<TopicPart>()
             + names
             + details
@@ -646,7 +655,7 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> LateRepl
 /// Writes the answer; `names` has the topics' names, where they lie. Its error is why the connection cannot go on.
 fn respond(
     context: &Context,
-    work: &Work,
+    work: &ProduceScratch,
     frame: &mut thalweg_wire::Writer,
     names: &[u8],
 ) -> Result<(), String> {

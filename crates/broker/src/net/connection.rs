@@ -142,8 +142,8 @@ async fn run_until_stopped<R: Requests>(
     cut_off: &mut watch::Receiver<bool>,
 ) -> Result<End, ()> {
     let mut shutdown = sockets.node.subscribe_shutdown();
-    let turn = Turn::default();
-    let mut run = pin!(CatchPanic(connection.run(&turn)));
+    let serving = ServingFlag::default();
+    let mut run = pin!(CatchPanic(connection.run(&serving)));
     let ended = tokio::select! {
         end = &mut run => Some(end),
         _ = shutdown.wait_for(|stop| *stop) => None,
@@ -151,7 +151,7 @@ async fn run_until_stopped<R: Requests>(
     match ended {
         Some(end) => end,
         // What is being served is answered; nothing else is begun.
-        None if turn.stop() => tokio::select! {
+        None if serving.stop() => tokio::select! {
             end = run => end,
             _ = cut_off.wait_for(|stop| *stop) => Ok(End::Shutdown),
         },
@@ -161,12 +161,12 @@ async fn run_until_stopped<R: Requests>(
 
 /// Whether a request is being served, and whether it is the last one.
 #[derive(Debug, Default)]
-struct Turn {
+struct ServingFlag {
     is_serving: AtomicBool,
     is_last: AtomicBool,
 }
 
-impl Turn {
+impl ServingFlag {
     /// The broker stops: says whether a request is being served, which is the last one then.
     fn stop(&self) -> bool {
         self.is_last.store(true, Ordering::Relaxed);
@@ -215,9 +215,9 @@ struct Connection<R> {
 }
 
 impl<R: Requests> Connection<R> {
-    async fn run(&mut self, turn: &Turn) -> End {
+    async fn run(&mut self, serving: &ServingFlag) -> End {
         let mut mute = Duration::ZERO;
-        while turn.go_on() {
+        while serving.go_on() {
             if !mute.is_zero() {
                 let muted = Box::pin(self.stay_mute(std::mem::take(&mut mute))).await;
                 if let Err(end) = muted {
@@ -233,7 +233,7 @@ impl<R: Requests> Connection<R> {
                 }
                 Err(FrameError::Io(error)) => return End::of(error),
             };
-            turn.is_serving.store(true, Ordering::Relaxed);
+            serving.is_serving.store(true, Ordering::Relaxed);
             self.requests.reply().frame = buffers::take_frame();
             let (bytes, charge) = self.reader.parts_mut(frame.clone());
             let handled = self.requests.handle(bytes, charge).await;

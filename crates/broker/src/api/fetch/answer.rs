@@ -31,7 +31,7 @@ const FIRST_WITH_LEADERS: i16 = 16;
 /// Memory that an answer takes for each partition that it mentions, beside its records: what it is made of, and its part
 /// of the frame, which may have grown to twice what is in it.
 const PARTITION_BYTES: usize = size_of::<PartitionDataRef<'_>>()
-    + size_of::<Source>()
+    + size_of::<RecordsSource>()
     + size_of::<FileRange>()
     + size_of::<Vec<AbortedTransactionRef<'_>>>()
     + 128;
@@ -52,7 +52,7 @@ pub(super) enum Failed {
 }
 
 /// Where the bytes of each partition's records are.
-enum Source {
+enum RecordsSource {
     Empty,
     /// In the copy buffer.
     Copied(Range<usize>),
@@ -98,7 +98,7 @@ pub(super) enum NotGathered {
 
 pub(super) struct Gathered {
     copied: Bytes,
-    sources: Vec<Source>,
+    sources: Vec<RecordsSource>,
     files: Vec<FileRange>,
 }
 
@@ -138,7 +138,7 @@ pub(super) fn gather(
     let mut files = Vec::new();
     for part in parts {
         let Some(piece) = &part.piece else {
-            sources.push(Source::Empty);
+            sources.push(RecordsSource::Empty);
             continue;
         };
         let dir = part.partition.as_ref().map(|partition| partition.log.dir());
@@ -161,10 +161,10 @@ pub(super) fn gather(
         if piece.len < sendfile_from {
             let start = copied.len();
             piece.copy_into(&mut copied, may_wait).map_err(missed)?;
-            sources.push(Source::Copied(start..copied.len()));
+            sources.push(RecordsSource::Copied(start..copied.len()));
         } else {
             piece.warm(may_wait).map_err(missed)?;
-            sources.push(Source::File(files.len() as u32, piece.len));
+            sources.push(RecordsSource::File(files.len() as u32, piece.len));
             files.push(range(piece));
         }
     }
@@ -228,9 +228,11 @@ pub(super) fn write_gathered(
             continue;
         }
         let records = match source {
-            Source::Empty => RecordsRef::Inline(&[]),
-            Source::Copied(range) => RecordsRef::Shared(gathered.copied.slice(range.clone())),
-            Source::File(id, len) => RecordsRef::External { id: *id, len: *len },
+            RecordsSource::Empty => RecordsRef::Inline(&[]),
+            RecordsSource::Copied(range) => {
+                RecordsRef::Shared(gathered.copied.slice(range.clone()))
+            }
+            RecordsSource::File(id, len) => RecordsRef::External { id: *id, len: *len },
         };
         bytes += records.len() as u64;
         let is_throttled = terms.replica.is_some()
@@ -446,7 +448,7 @@ mod tests {
         let budget = Budget::new(100);
         let parts = [part];
         let gathered = gather(&budget, &parts, &[]).ok().unwrap();
-        assert!(matches!(&gathered.sources[..], [Source::Copied(_)]));
+        assert!(matches!(&gathered.sources[..], [RecordsSource::Copied(_)]));
         assert_eq!(gathered.copied, batch);
         assert_eq!(budget.used(), batch.len());
         let copy = gathered.copied.slice(..10);
@@ -455,7 +457,7 @@ mod tests {
 
         let without_room = gather(&budget, &parts, &[]).ok().unwrap();
         assert!(
-            matches!(&without_room.sources[..], [Source::File(0, len)] if *len as usize == batch.len())
+            matches!(&without_room.sources[..], [RecordsSource::File(0, len)] if *len as usize == batch.len())
         );
         assert!(without_room.copied.is_empty());
         assert_eq!(without_room.files[0].offset, 0);

@@ -21,7 +21,7 @@ use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 pub(crate) use run::run;
-use throttle::Throttle;
+use throttle::MoveThrottle;
 
 /// Topic and partition.
 type Key = (Uuid, i32);
@@ -45,7 +45,7 @@ struct Move {
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     moves: Mutex<Table>,
-    throttle: Mutex<Throttle>,
+    throttle: Mutex<MoveThrottle>,
     /// Held while a request is carried out: one looks at what another one changes.
     altering: Mutex<()>,
     /// There is something to do.

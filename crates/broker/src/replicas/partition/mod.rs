@@ -110,7 +110,7 @@ pub(crate) struct Partition {
     /// Fetches that wait for data.
     pub(crate) delayed_fetches: WakeList,
     /// Who waits until records are committed. Made when somebody does, which in most partitions nobody ever does.
-    waiting: OnceLock<Box<Waiting>>,
+    waiting: OnceLock<Box<PartitionWaiters>>,
     /// What this broker is to the partition.
     replica: Mutex<Replica>,
     /// Epoch while this broker leads, -1 while it does not: read on every request.
@@ -131,7 +131,7 @@ pub(crate) struct Partition {
 
 /// Who waits until records are committed, or until other replicas can have them.
 #[derive(Default)]
-struct Waiting {
+struct PartitionWaiters {
     delayed: DelayedProduceList,
     /// Fetches of other replicas, which wait for what is appended.
     replicas: WakeList,
@@ -152,7 +152,7 @@ impl std::fmt::Debug for Partition {
 
 /// What a partition that is led here lacks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lacks {
+pub(crate) struct MissingReplicas {
     /// A replica is not in sync.
     pub(crate) replicas: bool,
     /// Fewer are in sync than `min.insync.replicas` asks for.
@@ -376,7 +376,7 @@ impl Partition {
     }
 
     /// Who waits, if anybody does or has. What is told to them is so before this is called.
-    fn waiting(&self) -> Option<&Waiting> {
+    fn waiting(&self) -> Option<&PartitionWaiters> {
         // Pairs with the fence in `wait_committed`: either it sees what is so, or is seen here.
         std::sync::atomic::fence(Ordering::SeqCst);
         self.waiting.get().map(|waiting| &**waiting)
@@ -519,12 +519,12 @@ impl Partition {
     }
 
     /// Where this broker leads: whether a replica is not in sync, and whether too few are.
-    pub(crate) fn lacks(&self) -> Lacks {
+    pub(crate) fn missing_replicas(&self) -> MissingReplicas {
         if self.is_alone() {
-            return Lacks::default();
+            return MissingReplicas::default();
         }
         let replica = self.replica.lock();
-        Lacks {
+        MissingReplicas {
             replicas: replica.is_under_replicated(),
             min_isr: replica.is_under_min_isr(self.replication_settings()),
         }

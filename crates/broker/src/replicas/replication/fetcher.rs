@@ -22,7 +22,7 @@ use tokio::sync::Notify;
 
 use super::answer::{self, Found};
 use super::throttle::Throttle;
-use super::waiting::Waiting;
+use super::waiting::WaitingChanges;
 use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::net::peer;
@@ -66,7 +66,7 @@ pub(super) struct Followed {
     pub(super) metadata_behind: u32,
     /// Whether it had all that is committed when the leader answered last.
     pub(super) is_in_sync: bool,
-    /// Something is done with its log that may wait for a disk ([`Waiting`]).
+    /// Something is done with its log that may wait for a disk ([`WaitingChanges`]).
     pub(super) is_waiting: bool,
 }
 
@@ -80,7 +80,7 @@ impl Followed {
 
 /// An append that the thread that fetches is in.
 #[derive(Debug)]
-struct Appending {
+struct AppendUnderWay {
     generation: u64,
     key: Key,
     leader_epoch: i32,
@@ -105,11 +105,11 @@ pub(crate) struct Fetcher {
     added: Notify,
     /// The leader believes that this follower knows what it does not: a high watermark that it would not be told again.
     has_missed: AtomicBool,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: WaitingChanges,
     /// Which of the loops is the one that fetches, of those that took over from each other.
     generation: AtomicU64,
     /// What that one appends to.
-    appending: Mutex<Option<Appending>>,
+    appending: Mutex<Option<AppendUnderWay>>,
     /// Something that waited for a disk is done.
     settled: Notify,
     /// The last trouble that was said, so that it is said once.
@@ -146,7 +146,7 @@ impl Fetcher {
             additions: AtomicU64::new(0),
             added: Notify::new(),
             has_missed: AtomicBool::new(false),
-            waiting: Waiting::default(),
+            waiting: WaitingChanges::default(),
             generation: AtomicU64::new(0),
             appending: Mutex::default(),
             settled: Notify::new(),
@@ -259,7 +259,7 @@ impl Fetcher {
         // Where it stalls the append waits elsewhere.
         if !dir.is_slow() {
             let dir = Arc::clone(dir);
-            *self.appending.lock() = Some(Appending { generation, key, leader_epoch, dir });
+            *self.appending.lock() = Some(AppendUnderWay { generation, key, leader_epoch, dir });
         }
         let done = catch_unwind(AssertUnwindSafe(append));
         // Somebody else's is let be.
@@ -274,7 +274,7 @@ impl Fetcher {
         if !appending.as_ref().is_some_and(|it| it.dir.is_slow()) {
             return None;
         }
-        let Appending { key, leader_epoch, .. } = appending.take()?;
+        let AppendUnderWay { key, leader_epoch, .. } = appending.take()?;
         // Under the lock, or the append might be over in between, and nobody would fetch the partition again.
         self.with(key, leader_epoch, |it| it.is_waiting = true);
         Some(self.generation.fetch_add(1, Ordering::AcqRel) + 1)

@@ -53,7 +53,7 @@ impl What {
 
 /// What waits for the disks, by directory; one that is not here has no thread at work.
 #[derive(Debug)]
-pub(super) struct Waiting<T = Waits> {
+pub(super) struct WaitingChanges<T = Waits> {
     queues: Mutex<BTreeMap<Uuid, Queue<T>>>,
     /// How much of it is done soon in all likelihood.
     soon: AtomicUsize,
@@ -77,13 +77,13 @@ enum Pushed {
     Refused,
 }
 
-impl<T> Default for Waiting<T> {
-    fn default() -> Waiting<T> {
-        Waiting { queues: Mutex::default(), soon: AtomicUsize::new(0) }
+impl<T> Default for WaitingChanges<T> {
+    fn default() -> WaitingChanges<T> {
+        WaitingChanges { queues: Mutex::default(), soon: AtomicUsize::new(0) }
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> WaitingChanges<T> {
     /// Whether something is done soon in all likelihood.
     pub(super) fn has_soon(&self) -> bool {
         self.soon.load(Ordering::Acquire) > 0
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_thread_works_for_a_directory() {
-        let waiting = Waiting::default();
+        let waiting = WaitingChanges::default();
         assert_eq!(waiting.push(A, 1, 10), Pushed::First);
         assert_eq!(waiting.push(A, 2, 20), Pushed::Behind);
         assert_eq!(waiting.push(B, 3, 30), Pushed::First);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_for_each_directory() {
-        let waiting = Waiting::default();
+        let waiting = WaitingChanges::default();
         // A single one may be larger.
         assert_eq!(waiting.push(A, 1, BYTES_MAX + 1), Pushed::First);
         assert_eq!(waiting.push(A, 2, 1), Pushed::Refused);
