@@ -13,8 +13,9 @@ use thalweg_wire::messages::fetch_response::{
 };
 use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
+use super::plan::{Asks, Plan, Terms};
 use super::read::{Attempt, Cold, Part};
-use super::{Asks, Plan, Terms};
+use super::room::PARTITIONS_FREE;
 use crate::api::context::Context;
 use crate::api::fetch_session::{NO_SESSION, TopicKey};
 use crate::api::leader_hints::LeaderHints;
@@ -343,7 +344,7 @@ fn room_to_answer(
         Asks::All { .. } => attempt.parts.len(),
         Asks::Changed(_) => attempt.parts.iter().filter(|part| part.changed).count(),
     };
-    if partitions <= super::PARTITIONS_FREE {
+    if partitions <= PARTITIONS_FREE {
         return Ok(None);
     }
     let bytes = partitions * PARTITION_BYTES;

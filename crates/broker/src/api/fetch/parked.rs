@@ -23,8 +23,9 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::answer::{self, Failed};
+use super::plan::{Plan, Terms};
 use super::read::{self, Attempt, Cold, Looks};
-use super::{NO_ROOM_THROTTLE, Plan, Terms, room_to_read, room_to_wait};
+use super::room::{NO_ROOM_THROTTLE, room_to_read, room_to_wait, throttle_if_nothing};
 use crate::api::context::Context;
 use crate::net::budget::Charge;
 use crate::net::buffers;
@@ -249,7 +250,7 @@ impl ParkedFetch {
 
     fn leave_out(&self, mut attempt: Attempt, cold: Cold) -> State {
         attempt.leave_out(&cold.0);
-        let throttle = attempt.throttle_if_nothing();
+        let throttle = throttle_if_nothing(&attempt);
         match self.write(attempt, throttle) {
             Ok(reply) => State::Answered(reply),
             Err((attempt, cold)) => State::LeavesOut { attempt, cold },

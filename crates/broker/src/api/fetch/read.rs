@@ -1,12 +1,11 @@
 //! Looks at every partition asked for and finds what can be sent, without touching the data.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use thalweg_log::{LogDir, LogOffsets, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::{Asks, NO_ROOM_THROTTLE, Plan, Terms};
+use super::plan::{Asks, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{Session, TopicKey, Wanted};
 use crate::replicas::partition::{
@@ -65,12 +64,6 @@ impl Attempt {
     /// Whether the fetcher does not want more to be waited for.
     pub(super) fn may_be_answered(&self, terms: &Terms) -> bool {
         terms.max_wait.is_zero() || self.is_enough(terms)
-    }
-
-    /// The throttle time of an answer that leaves data out for want of room: there is one if the answer says nothing else.
-    pub(super) fn throttle_if_nothing(&self) -> Duration {
-        let is_nothing = self.bytes == 0 && !self.urgent;
-        if is_nothing { NO_ROOM_THROTTLE } else { Duration::ZERO }
     }
 
     /// Leaves the data of a directory to another fetch.
