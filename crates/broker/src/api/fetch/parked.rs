@@ -31,7 +31,8 @@ use crate::net::budget::Charge;
 use crate::net::buffers;
 use crate::net::connection::LateReply;
 use crate::node::pool::Stopped;
-use crate::replicas::wait::{Registered, Waiter};
+use crate::replicas::partition::Registered;
+use crate::replicas::wait::Waiter;
 
 /// How long a fetch waits for this broker's metadata at most, if it is behind the fetcher's: the fetcher has learned of a
 /// leader change earlier.

@@ -1,6 +1,6 @@
 //! A partition this broker has: its log, its leadership, and the requests that wait for it. `append` writes to it,
 //! `verify` is asked before that, `read` reads it, `piece` has the bytes that are found, `delayed_produce` the requests
-//! that wait until records are committed.
+//! that wait until records are committed, `registered` the fetches that wait for records.
 //!
 //! `thalweg_replication` decides about the ISR and how far records are committed. Where this broker has the only
 //! replica, which is asked without a lock, a record is committed when it is written.
@@ -12,7 +12,7 @@
 //! | `append::Wakes` | wakes the readers of what the request has appended |
 //! | `append::QueuedAppendGuard` | leaves an append that is still queued to its `AppendResultSlot`, which raises the high watermark and wakes readers |
 //! | `delayed_produce::WaitingRequest` | takes a Produce out of the lists of its partitions |
-//! | `wait::Registered` | takes a Fetch out of the wake lists of its partitions |
+//! | `registered::Registered` | takes a Fetch out of the wake lists of its partitions |
 //! | `DecideOnRelease` (`thalweg_log`) | decides transactions up to a high watermark that rose while the log's lock was held |
 //! | `ConnectionMembers` (`api`) | reports the end of a connection to the coordinators of its members |
 
@@ -20,6 +20,7 @@ mod append;
 mod delayed_produce;
 mod piece;
 mod read;
+mod registered;
 #[cfg(test)]
 pub(crate) mod testing;
 mod verify;
@@ -46,42 +47,17 @@ pub(crate) use append::{
 pub(crate) use delayed_produce::{DelayedProduce, Uncommitted};
 pub(crate) use piece::Piece;
 pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
+pub(crate) use registered::Registered;
 pub(crate) use verify::Transactional;
 
 use crate::node::Node;
-use crate::replicas::replication::{IsrChanges, ShortPolls, Throttles};
+use crate::replicas::shared::Shared;
 use crate::replicas::topic_settings::TopicSettings;
 use crate::replicas::wait::WakeList;
 use delayed_produce::DelayedProduceList;
 
 /// So long after a leadership producers are expected that have not heard of its end.
 const WAS_LEADER_MS: u64 = 1_000;
-
-/// What the partitions of a broker go by.
-pub(crate) struct Shared {
-    pub(crate) node: Arc<Node>,
-    /// `replica.lag.time.max.ms`
-    pub(crate) lag_time_max_ms: u64,
-    /// What the controller is to be asked for.
-    pub(crate) isr_changes: IsrChanges,
-    /// Replicas whose fetches do not wait for long.
-    pub(crate) short_polls: ShortPolls,
-    /// How fast replicas that are not in sync may catch up.
-    pub(crate) throttles: Throttles,
-}
-
-impl Shared {
-    pub(crate) fn new(node: Arc<Node>) -> Shared {
-        let config = node.static_config();
-        Shared {
-            lag_time_max_ms: u64::try_from(config.replica_lag_time_max_ms()).unwrap_or(0),
-            isr_changes: IsrChanges::default(),
-            short_polls: ShortPolls::default(),
-            throttles: Throttles::new(config),
-            node,
-        }
-    }
-}
 
 /// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
 /// answers wait for that.

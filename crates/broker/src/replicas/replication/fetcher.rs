@@ -21,7 +21,6 @@ use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
 use super::answer::{self, Found};
-use super::throttle::Throttle;
 use super::waiting::WaitingChanges;
 use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
@@ -29,6 +28,7 @@ use crate::net::peer;
 use crate::node::logged_once::LoggedOnce;
 use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
+use crate::replicas::shared::Throttle;
 
 /// Timestamps that ask for a log's end and beginning.
 const LATEST: i64 = -1;

@@ -11,9 +11,9 @@ use thalweg_wire::messages::alter_partition_request::{BrokerState, PartitionData
 use thalweg_wire::messages::{AlterPartitionRequest, AlterPartitionResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::isr_changes::Changes;
 use crate::node::backoff::Backoff;
 use crate::replicas::Replicas;
+use crate::replicas::shared::Changes;
 
 /// Pause before what was not carried out is asked for again, as in the Java broker.
 const RETRY: Duration = Duration::from_millis(50);
@@ -141,8 +141,8 @@ mod tests {
     use thalweg_replication::{AlterPartition, IsrChange, IsrMember};
     use thalweg_wire::messages::alter_partition_response as wire;
 
-    use super::super::isr_changes::{IsrChanges, PARTITIONS_MAX};
     use super::*;
+    use crate::replicas::shared::{IsrChanges, PARTITIONS_MAX};
 
     fn id(n: u8) -> Uuid {
         Uuid::from_u128(u128::from(n) << 64)
