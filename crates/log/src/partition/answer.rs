@@ -89,7 +89,7 @@ impl Log {
             if std::panic::catch_unwind(told).is_err() {
                 self.home().dir.metrics.panics.add(1);
                 tracing::error!(topic = %self.topic, partition = self.partition,
-                    "whoever heard of an append panicked");
+                    "an append's waiter panicked; the other waiters get their results");
             }
         }
     }

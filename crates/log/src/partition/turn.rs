@@ -96,7 +96,7 @@ impl QueuedWrites for Log {
     fn panicked(&self) {
         self.home().dir.metrics.panics.add(1);
         tracing::error!(topic = %self.topic, partition = self.partition,
-            "whoever heard of an append panicked");
+            "a turn on the log directory's writer thread panicked");
     }
 }
 

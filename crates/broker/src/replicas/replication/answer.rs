@@ -313,7 +313,7 @@ pub(super) fn carry_out(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, change
         }
         What::StartAt(offset) => {
             tracing::info!(topic = %partition.topic, partition = partition.index, offset,
-                "begun anew where the leader's log begins");
+                "log truncated to the leader's log start");
             replicas.logs().begin_follower_at(log, offset, leader_epoch, now_ms)
         }
     };

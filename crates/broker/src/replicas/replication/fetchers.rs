@@ -190,10 +190,10 @@ async fn supervise(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u
 /// Starts another loop for each fetcher whose loop is stuck in a write to a log, for as long as it is polled.
 pub(crate) async fn take_over_stuck(replicas: Arc<Replicas>) {
     let stalled = Arc::new(Notify::new());
-    let heard = Arc::clone(&stalled);
-    if !replicas.logs().stalls().on_stalled_write(move || heard.notify_one()) {
+    let notify = Arc::clone(&stalled);
+    if !replicas.logs().stalls().on_stalled_write(move || notify.notify_one()) {
         tracing::error!(
-            "somebody else listens to the disks: what is stuck in one is not taken over"
+            "the stall watch has another listener: fetchers that are stuck in a write are not replaced"
         );
     }
     loop {
