@@ -38,7 +38,7 @@ const ALL: i16 = -1;
 /// First version of Produce whose answers name leaders (KIP-951).
 const FIRST_WITH_LEADERS: i16 = 10;
 
-/// How long what is sent to an in-sync follower waits for it to be elected: the producer may have heard of that first.
+/// How long a Produce waits at an in-sync follower for its election: the producer may learn of the election first.
 const LEADERSHIP_WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// Client id under which Kafka's tools may write to internal topics.
@@ -50,11 +50,11 @@ struct ProduceScratch {
     topics: Vec<TopicPart>,
     parts: Vec<ProducePart>,
     wakes: Wakes,
-    /// What acks=all has to wait for.
+    /// Appends that acks=all has to wait for.
     uncommitted: Vec<Uncommitted>,
-    /// What the coordinator of a transaction has let through: the place of each part, in order.
+    /// Guards of batches that the coordinator of their transaction has verified: by the place of the part, in order.
     guards: Vec<(usize, VerificationGuard)>,
-    /// Nothing has to be shown of the request's transaction.
+    /// The request's transaction needs no verification.
     is_verification_waived: bool,
 }
 
@@ -241,7 +241,7 @@ fn answer(
 ) -> Handled {
     if acks == 0 {
         if let Some(failed) = work.parts.iter().find(|p| p.result.error.is_err()) {
-            // Nobody reads an answer: closing is how the producer learns of it, as in Kafka.
+            // The producer reads no answer: closing is how it learns of the failure, as in Kafka.
             return Handled::Close(format!(
                 "produce with acks=0 failed for a partition {}: {}",
                 failed.index, failed.result.error

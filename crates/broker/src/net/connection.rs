@@ -26,7 +26,7 @@ use super::send::{self, FileRange};
 use super::sockets::Sockets;
 use crate::node::catch_panic::CatchPanic;
 
-/// Whoever understands a connection's requests and makes the answers.
+/// Handles a connection's requests and makes the answers.
 pub(crate) trait Requests: Send {
     /// Handles the request in a frame, whose bytes may be changed in place, and whose memory is
     /// `charge`. An answer that is ready goes into [`Self::reply`].
@@ -48,8 +48,8 @@ pub(crate) trait Requests: Send {
 pub(crate) struct Reply {
     pub(crate) frame: Writer,
     pub(crate) files: Vec<FileRange>,
-    /// For so long nothing more is read of the connection once this is sent, as Kafka does with a client
-    /// that was told a throttle time.
+    /// For so long nothing more is read of the connection once this is sent, as Kafka does with a client whose answer had
+    /// a throttle time.
     pub(crate) mute: Duration,
     /// Memory that the answer holds until it is sent, where that is counted.
     pub(crate) charge: Option<Charge>,

@@ -2,7 +2,7 @@
 //!
 //! A fetch that found too little registers one [`Waiter`] with every partition it asked for. An
 //! append adds its bytes to the waiters of that partition alone and wakes those that have enough;
-//! nobody else is touched, and nothing is polled. A request that is over leaves its lists, however it
+//! no other waiter is touched, and nothing is polled. A request that is over leaves its lists, however it
 //! ended: nothing may ever be appended to a partition that clients asked for and went away.
 
 use std::sync::Arc;
@@ -116,7 +116,7 @@ impl WakeList {
     }
 
     pub(super) fn leave(&self, waiter: &Arc<Waiter>) {
-        // Whoever was woken has been taken out; usually that is everybody.
+        // Woken waiters are removed already, usually all.
         if self.len.load(Ordering::Acquire) > 0 {
             let mut waiters = self.waiters.lock();
             waiters.leave(waiter);
@@ -196,7 +196,7 @@ mod tests {
             assert!(list.waiters.lock().list.capacity() <= 2 * KEPT);
             assert!(waiters.iter().all(|waiter| Arc::strong_count(waiter) == 1));
         }
-        // Who stays is not touched by those who come and go.
+        // Waiters that stay are not touched by others that come and go.
         let stays: Vec<_> = (0..40).map(|_| enter(&list)).collect();
         for _ in 0..1_000 {
             leave(&list, &enter(&list));

@@ -106,7 +106,7 @@ impl Log {
             self.guard("flush", &self.path(), dir.disk.sync_dir(&self.path()))
         })());
         let mut writer = self.writer();
-        // Now it is so: whoever heard of it earlier would have taken it for what the log was until now.
+        // Not earlier: a flush of the old segments that began with the new generation would count for the new one.
         writer.generation = writer.generation.wrapping_add(1);
         self.cuts.note(offset);
         if worked.is_ok() {

@@ -67,7 +67,7 @@ impl Log {
 
     /// Has the directory's writer thread take a turn.
     pub(crate) fn schedule(&self) {
-        // Without it the log is being dropped, and nobody waits for it.
+        // Without it the log is being dropped, and no append waits for it.
         if let Some(log) = self.to_arc()
             && self.queue.begin_schedule()
         {
@@ -87,7 +87,7 @@ impl QueuedWrites for Log {
     fn take_turn(&self) {
         // First, so that what comes from here on is scheduled again.
         self.queue.end_schedule();
-        // Whoever has the turn sees what is queued.
+        // The thread that has the turn sees what is queued.
         if let Some(turn) = self.try_turn(true) {
             turn.end();
         }
@@ -134,7 +134,7 @@ impl Turn<'_> {
                 Progress::Left => return log.schedule(),
                 Progress::Done => {}
             }
-            // Whoever else has the turn now ends it like this one.
+            // Another thread's turn ends the same way.
             let Some(next) = log.try_turn(may_wait) else { return };
             turn = next;
             if let Some(work) = turn.work.as_mut().filter(|work| work.done.capacity() == 0) {
@@ -180,8 +180,8 @@ impl Turn<'_> {
                     return progress;
                 }
                 Progress::RollDue { now_ms } if may_roll => {
-                    // Those that need it are told why it came to nothing, and the next one tries again.
-                    // That the directory is offline they hear by themselves.
+                    // If the failure is retriable, appends that need the roll fail with its error, and the next one tries
+                    // again. Otherwise the directory is offline, which they find by themselves.
                     let roll = AssertUnwindSafe(|| log.roll_in(self, 0, now_ms));
                     let rolled = catch_unwind(roll).unwrap_or_else(|_| Err(log.roll_panicked()));
                     roll_failed = rolled.err().filter(|failure| failure.is_retriable);

@@ -1,5 +1,5 @@
 //! Puts what was found into a frame: small pieces are copied from the page cache, larger ones go
-//! from the file to the socket. Nobody waits for a disk on a worker thread.
+//! from the file to the socket. Worker threads do not wait for a disk.
 
 use std::io;
 use std::ops::Range;
@@ -357,7 +357,7 @@ fn room_to_answer(
     Ok(Some(charge))
 }
 
-/// Remembers what the fetcher is told, and where its next turn begins.
+/// Stores the offsets that are sent, and where the next turn begins.
 fn note_told(session: &mut crate::api::fetch_session::Session, attempt: &Attempt) {
     let mut last = None;
     for part in &attempt.parts {

@@ -23,7 +23,7 @@ const FULL_BACKOFF_MAX: Duration = Duration::from_millis(64);
 /// Why nothing was appended.
 #[derive(Debug)]
 pub(crate) enum AppendFailure {
-    /// Another broker leads, or nobody.
+    /// This broker does not lead.
     NotLeader { leader_id: i32, leader_epoch: i32 },
     /// The log refused.
     Log(AppendError),
@@ -34,7 +34,7 @@ pub(crate) enum AppendFailure {
 }
 
 impl AppendFailure {
-    /// What it is to those who ask for the append.
+    /// The error code for the request.
     pub(crate) fn code(&self) -> ErrorCode {
         match self {
             AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
@@ -87,7 +87,7 @@ pub(crate) enum OwnAppend {
 pub(crate) enum SubmittedOwn {
     /// It was appended, or refused: its first offset.
     Done(Result<i64, AppendFailure>),
-    /// Its bytes were taken; the waiter hears the result.
+    /// Its bytes were taken; the waiter gets the result.
     Queued,
     /// There is no room; nothing was taken.
     Full,
@@ -120,7 +120,7 @@ enum AppendState {
     #[default]
     Waited,
     Arrived(Result<AppendInfo, AppendError>),
-    /// The connection is gone; the partition has to hear of the append, and of its bytes.
+    /// The connection is gone; the append, of so many bytes, is passed to the partition.
     Orphaned(Arc<Partition>, usize),
 }
 

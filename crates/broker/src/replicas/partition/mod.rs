@@ -56,11 +56,10 @@ use crate::replicas::topic_settings::TopicSettings;
 use crate::replicas::wait::WakeList;
 use delayed_produce::DelayedProduceList;
 
-/// So long after a leadership producers are expected that have not heard of its end.
+/// How long after this broker has led producers may still send here, because they do not know the next leader yet.
 const WAS_LEADER_MS: u64 = 1_000;
 
-/// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
-/// answers wait for that.
+/// Receives rises of the high watermark that do not come with an append here: a coordinator, whose answers wait for that.
 pub(crate) trait HighWatermarkListener: Send + Sync {
     /// The high watermark has risen.
     fn high_watermark_raised(&self);
@@ -85,7 +84,7 @@ pub(crate) struct Partition {
     pub(crate) log: Arc<Log>,
     /// Fetches that wait for data.
     pub(crate) delayed_fetches: WakeList,
-    /// Who waits until records are committed. Made when somebody does, which in most partitions nobody ever does.
+    /// Made by the first request that waits for other replicas; most partitions have none.
     waiting: OnceLock<Box<PartitionWaiters>>,
     /// What this broker is to the partition.
     replica: Mutex<Replica>,
@@ -105,13 +104,13 @@ pub(crate) struct Partition {
     settings: Arc<ArcSwap<TopicSettings>>,
 }
 
-/// Who waits until records are committed, or until other replicas can have them.
+/// Requests that wait until records are committed, or until other replicas can have them.
 #[derive(Default)]
 struct PartitionWaiters {
     delayed: DelayedProduceList,
     /// Fetches of other replicas, which wait for what is appended.
     replicas: WakeList,
-    /// A replica has said where its log starts.
+    /// A replica's fetch had the start of its log.
     starts_told: Notify,
     listener: Mutex<Option<Weak<dyn HighWatermarkListener>>>,
 }
@@ -126,7 +125,7 @@ impl std::fmt::Debug for Partition {
     }
 }
 
-/// What a partition that is led here lacks.
+/// Which replicas a partition that is led here is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct MissingReplicas {
     /// A replica is not in sync.
@@ -181,7 +180,7 @@ impl Partition {
         }
     }
 
-    /// What is so now, for the replica's state machine.
+    /// Offsets, settings and brokers as they are now, for the replica's state machine.
     fn with_context<T>(&self, image: &MetadataImage, act: impl FnOnce(&Context<'_>) -> T) -> T {
         let offsets = self.log.offsets();
         let own = image.cluster.brokers.get(&self.shared.node.id());
@@ -299,7 +298,7 @@ impl Partition {
                 if high_watermark.is_some_and(|to| self.raise(to)) {
                     self.tell_listener();
                 }
-                // Last: until then whoever appends goes by the replicas, and tells those who wait.
+                // Last: until then appends use the replicas' high watermark, and answer the requests that wait for it.
                 self.is_alone.store(is_alone, Ordering::Release);
             }
         }
@@ -313,12 +312,12 @@ impl Partition {
         }
     }
 
-    /// Who fetches from this partition as a replica and waits.
+    /// Fetches of replicas that wait for records of this partition.
     pub(crate) fn delayed_replica_fetches(&self) -> &WakeList {
         &self.waiting.get_or_init(Box::default).replicas
     }
 
-    /// All who wait for something to fetch have to look.
+    /// All fetches that wait have to look again.
     fn wake_all(&self) {
         self.delayed_fetches.wake_all();
         if let Some(waiting) = self.waiting() {
@@ -331,7 +330,8 @@ impl Partition {
         self.delayed_fetches.wake_all();
     }
 
-    /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: who waits is told of it.
+    /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: requests that wait are
+    /// answered.
     pub(crate) fn resign(&self, led_elsewhere: Option<(i32, i32)>) {
         let epoch = {
             let mut replica = self.replica.lock();
@@ -351,9 +351,9 @@ impl Partition {
         self.answer_delayed(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
 
-    /// Who waits, if anybody does or has. What is told to them is so before this is called.
+    /// The requests that wait, if one ever waited. Callers change the state first.
     fn waiting(&self) -> Option<&PartitionWaiters> {
-        // Pairs with the fence in `wait_committed`: either it sees what is so, or is seen here.
+        // Pairs with the fence in `wait_committed`: a request sees the state there, or is seen here.
         std::sync::atomic::fence(Ordering::SeqCst);
         self.waiting.get().map(|waiting| &**waiting)
     }
@@ -445,7 +445,7 @@ impl Partition {
                 Some(lowest) if lowest >= offset => return Ok(lowest),
                 Some(_) => {}
             }
-            // Whoever is fenced meanwhile is waited for no more, of which nobody tells.
+            // The fencing of a broker, whose replica is not waited for any more, does not notify.
             let look_again = tokio::time::Instant::now() + Duration::from_millis(500);
             let _ = tokio::time::timeout_at(deadline.min(look_again), told).await;
             if tokio::time::Instant::now() >= deadline {
@@ -454,8 +454,8 @@ impl Partition {
         }
     }
 
-    /// By the clock: who has not caught up for too long leaves the ISR, and who only held the high watermark back does
-    /// not any more.
+    /// By the clock: a replica that lags for too long leaves the ISR, and one outside of it stops holding the high
+    /// watermark back.
     pub(crate) fn check_lag(&self) {
         if self.is_alone() || self.led_epoch().is_err() {
             return;
@@ -471,7 +471,7 @@ impl Partition {
         self.carry_out(outcome);
     }
 
-    /// The controller has answered what this partition asked for. What is to be asked again is asked.
+    /// The controller has answered this partition's AlterPartition. It is sent again if it has to be.
     pub(crate) fn altered(&self, sent: &AlterPartition, answer: Result<Altered, ErrorCode>) {
         let image = self.shared.node.load_image();
         let outcome = {
@@ -479,7 +479,7 @@ impl Partition {
             self.with_context(&image, |now| replica.altered(sent, answer, now))
         };
         self.carry_out(outcome);
-        // Who waits below min.insync.replicas may not any more.
+        // Requests that wait below min.insync.replicas may be over.
         self.tell_committed();
     }
 
@@ -513,8 +513,8 @@ impl Partition {
         (follows && leader.id != self.shared.node.id()).then_some(leader)
     }
 
-    /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
-    /// not told: a coordinator looks after its own appends, which are all there are, and holds its lock.
+    /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is not
+    /// called, because it is the coordinator that appends, and it holds its lock.
     fn advance(&self) {
         let image = self.shared.node.load_image();
         let risen = {
@@ -539,12 +539,12 @@ impl Partition {
             return false;
         }
         self.tell_committed();
-        // How many bytes these are is not known here: who waits for more than there is looks and waits on.
+        // How many bytes these are is not known here: a fetch that wants more looks, and waits on.
         self.delayed_fetches.add(i64::MAX);
         true
     }
 
-    /// Tells the appends that are committed what became of them.
+    /// Answers the appends that are committed.
     fn tell_committed(&self) {
         let Some(waiting) = self.waiting() else { return };
         let image = self.shared.node.load_image();
@@ -575,16 +575,16 @@ impl Partition {
     ) {
         let waiting = self.waiting.get_or_init(Box::default);
         waiting.delayed.register(epoch, required, delayed, number);
-        // What happened between the append and the registration told nobody.
+        // A change between the append and the registration has not reached this request.
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.led_epoch().is_ok() && epoch >= self.led_since.load(Ordering::Acquire) {
-            // All that wait are looked through for it: not for every append that is only beginning to wait.
+            // It looks through all requests that wait, so not for every append that begins to wait.
             if self.log.high_watermark() >= required {
                 self.tell_committed();
             }
         } else {
             delayed.set(number, self.not_led_code());
-            // Its other appends are told by whoever ended the leadership.
+            // The thread that ended the leadership answers its other appends.
             waiting.delayed.leave_one(delayed, number);
         }
     }
@@ -611,13 +611,13 @@ impl Partition {
         }
     }
 
-    /// Hears when readers of committed records may have more than they have seen.
+    /// Has the log call this partition when readers of committed records may have more than they have seen.
     pub(crate) fn listen_to_log(self: &Arc<Self>) {
         let listener: Weak<dyn DecidedListener> = Arc::downgrade(self) as _;
         self.log.set_decided_listener(listener);
     }
 
-    /// Who hears of it when records are committed by what other brokers do.
+    /// Sets the listener of rises of the high watermark that do not come with an append here.
     pub(crate) fn set_listener(&self, listener: Weak<dyn HighWatermarkListener>) {
         *self.waiting.get_or_init(Box::default).listener.lock() = Some(listener);
     }
@@ -632,7 +632,8 @@ impl Partition {
     /// The log has moved to another directory.
     pub(crate) fn has_moved(&self) {
         self.come_online_if_moved();
-        // Pairs with `go_offline`, as in `apply`: the new directory failed before the log was there, or hears of it.
+        // Pairs with `go_offline`, as in `apply`: the new directory failed before the log was there, or its failure
+        // reaches the log.
         if self.log.dir().check().is_err() {
             self.go_offline();
             self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
@@ -673,8 +674,8 @@ impl Partition {
         }
     }
 
-    /// Whether a producer that takes this broker for the leader may have heard of an election earlier than this broker.
-    /// One that sends where the leader was a moment ago has not.
+    /// Whether a producer that takes this broker for the leader may know of an election before this broker does. One that
+    /// sends to the broker that led a moment ago does not.
     pub(crate) fn may_be_elected(&self) -> bool {
         let led_until = self.led_until_ms.load(Ordering::Acquire);
         let was_leader =

@@ -11,7 +11,7 @@ use super::{Leader, Partition, Piece};
 /// Why nothing was read.
 #[derive(Debug)]
 pub(crate) enum ReadFailure {
-    /// Another broker leads, or nobody.
+    /// This broker does not lead.
     NotLeader { leader_id: i32, leader_epoch: i32 },
     /// The reader knows an older leader epoch.
     Fenced { leader_id: i32, leader_epoch: i32 },
@@ -77,7 +77,7 @@ impl PartitionRead {
 }
 
 impl Partition {
-    /// Checks a reader's leader epoch against the partition's, which comes before the question who leads.
+    /// Checks a reader's leader epoch against the partition's, which comes before the check whether this broker leads.
     pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
         self.check_reader(current, false).map(|leader| leader.epoch)
     }
@@ -100,7 +100,7 @@ impl Partition {
         if current > leader_epoch {
             return Err(ReadFailure::UnknownEpoch);
         }
-        // This broker is about to lead: who asks is early, not wrong.
+        // This broker is about to lead: the request is early, not wrong.
         if current != -1 && !is_local && leader_id == self.shared.node.id() {
             return Err(ReadFailure::UnknownEpoch);
         }
@@ -283,7 +283,7 @@ impl Partition {
             isolation: Isolation::LogEnd,
             wait: Wait::Allowed,
         };
-        // Whoever asks has to have them, and nobody asks again.
+        // The caller needs the records, and does not ask again.
         let result = retry_exhausted(|| match self.log.read(&request) {
             Err(ReadError::Storage(failure)) => Err(failure),
             result => Ok(result),
