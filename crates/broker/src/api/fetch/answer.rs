@@ -17,7 +17,7 @@ use super::plan::{Asks, Plan, Terms};
 use super::read::{Attempt, Cold, Part};
 use super::room::PARTITIONS_FREE;
 use crate::api::context::Context;
-use crate::api::fetch_session::{NO_SESSION, TopicKey};
+use crate::api::fetch_session::{NO_SESSION, Session, TopicKey, Wanted};
 use crate::api::leader_hints::LeaderHints;
 use crate::net::budget::{Budget, Charge};
 use crate::net::connection::{LateReply, Reply};
@@ -181,6 +181,7 @@ fn range(piece: &Piece) -> FileRange {
     FileRange { file: Arc::clone(&piece.file), offset: piece.position }
 }
 
+/// The session takes note of what is sent; the answer has the bytes that were gathered.
 pub(super) fn write_gathered(
     context: &Context,
     terms: &Terms,
@@ -191,22 +192,35 @@ pub(super) fn write_gathered(
     frame: &mut Writer,
 ) -> Result<Written, String> {
     let mut charge = room_to_answer(context, terms, plan, &attempt)?;
-    let (session_id, only_changed) = match &plan.asks {
+    let session_id = answer_session(context, terms, plan, &attempt);
+    let aborted = aborted_transactions(&attempt);
+    let only_changed = matches!(plan.asks, Asks::Changed(_));
+    let answered = build_partitions(context, terms, &attempt, &gathered, &aborted, only_changed);
+    encode(context, terms, &answered, session_id, throttle, frame)?;
+    count(context, terms, &answered);
+    if let Some(charge) = &mut charge {
+        charge.lower_to(frame.capacity());
+    }
+    Ok(Written { files: gathered.files, charge })
+}
+
+/// The session of the answer, which has noted what is sent.
+fn answer_session(context: &Context, terms: &Terms, plan: &Plan, attempt: &Attempt) -> i32 {
+    match &plan.asks {
         Asks::Changed(session) => {
             let mut session = session.lock();
-            note_told(&mut session, &attempt);
+            note_told(&mut session, attempt);
             // As Kafka says that it has closed a session.
-            (if session.is_ended() { NO_SESSION } else { session.id }, true)
+            if session.is_ended() { NO_SESSION } else { session.id }
         }
-        Asks::All { wanted, keep } => {
-            (make_session(context, terms, wanted, &attempt, *keep), false)
-        }
-    };
+        Asks::All { wanted, keep } => make_session(context, terms, wanted, attempt, *keep),
+    }
+}
 
-    let aborted: Vec<Vec<AbortedTransactionRef<'_>>> = attempt
-        .parts
-        .iter()
-        .filter_map(|part| part.aborted.as_ref())
+/// The aborted transactions of each partition that has a list of them.
+fn aborted_transactions(attempt: &Attempt) -> Vec<Vec<AbortedTransactionRef<'_>>> {
+    let lists = attempt.parts.iter().filter_map(|part| part.aborted.as_ref());
+    lists
         .map(|list| {
             list.iter()
                 .map(|&(producer_id, first_offset)| AbortedTransactionRef {
@@ -216,11 +230,32 @@ pub(super) fn write_gathered(
                 })
                 .collect()
         })
-        .collect();
+        .collect()
+}
+
+/// The partitions of an answer.
+struct AnsweredPartitions<'a> {
+    parts: Vec<PartitionDataRef<'a>>,
+    /// Topic of each run of neighbouring partitions, and where its run ends.
+    runs: Vec<(&'a TopicKey, usize)>,
+    /// Leaders that are named, each once.
+    leaders: Vec<i32>,
+    /// Bytes of records, and how many of them count against the leader's throttle.
+    bytes: u64,
+    throttled: u64,
+}
+
+fn build_partitions<'a>(
+    context: &Context,
+    terms: &Terms,
+    attempt: &'a Attempt,
+    gathered: &'a Gathered,
+    aborted: &'a [Vec<AbortedTransactionRef<'a>>],
+    only_changed: bool,
+) -> AnsweredPartitions<'a> {
     let mut aborted = aborted.iter();
     let mut leaders: Vec<i32> = Vec::new();
     let mut parts: Vec<PartitionDataRef<'_>> = Vec::with_capacity(attempt.parts.len());
-    // Topic of each run of neighbouring partitions, and where its run ends.
     let mut runs: Vec<(&TopicKey, usize)> = Vec::new();
     let (mut bytes, mut throttled) = (0u64, 0u64);
     for (part, source) in attempt.parts.iter().zip(&gathered.sources) {
@@ -276,6 +311,18 @@ pub(super) fn write_gathered(
             _ => runs.push((&part.topic, parts.len())),
         }
     }
+    AnsweredPartitions { parts, runs, leaders, bytes, throttled }
+}
+
+fn encode(
+    context: &Context,
+    terms: &Terms,
+    answered: &AnsweredPartitions<'_>,
+    session_id: i32,
+    throttle: Duration,
+    frame: &mut Writer,
+) -> Result<(), String> {
+    let AnsweredPartitions { parts, runs, leaders, .. } = answered;
     let mut start = 0;
     let topics: Vec<FetchableTopicResponseRef<'_>> = runs
         .iter()
@@ -297,7 +344,7 @@ pub(super) fn write_gathered(
     }
     let hints = LeaderHints::new(context, !leaders.is_empty());
     let endpoints: Vec<NodeEndpointRef<'_>> = hints
-        .addresses(context, &leaders)
+        .addresses(context, leaders)
         .map(|node| NodeEndpointRef {
             node_id: node.id,
             host: node.host,
@@ -316,20 +363,19 @@ pub(super) fn write_gathered(
     response
         .encode(frame, context.version)
         .and_then(|()| frame.end_frame())
-        .map_err(|error| format!("Fetch cannot be answered: {error}"))?;
+        .map_err(|error| format!("Fetch cannot be answered: {error}"))
+}
+
+fn count(context: &Context, terms: &Terms, answered: &AnsweredPartitions<'_>) {
     let metrics = context.services.node.metrics();
     match terms.replica {
-        None => metrics.bytes_out.add(bytes),
+        None => metrics.bytes_out.add(answered.bytes),
         Some(_) => {
-            metrics.replication_bytes_out.add(bytes);
+            metrics.replication_bytes_out.add(answered.bytes);
             let now = context.services.node.clock().monotonic_ms();
-            context.services.replicas.shared().throttles.leader.record(throttled, now);
+            context.services.replicas.shared().throttles.leader.record(answered.throttled, now);
         }
     }
-    if let Some(charge) = &mut charge {
-        charge.lower_to(frame.capacity());
-    }
-    Ok(Written { files: gathered.files, charge })
 }
 
 /// Memory for an answer that mentions many partitions, which its client may be slow to take. Without room the connection
@@ -358,15 +404,11 @@ fn room_to_answer(
 }
 
 /// Stores the offsets that are sent, and where the next turn begins.
-fn note_told(session: &mut crate::api::fetch_session::Session, attempt: &Attempt) {
+fn note_told(session: &mut Session, attempt: &Attempt) {
     let mut last = None;
     for part in &attempt.parts {
         if let Some(wanted) = session.slot_mut(part.slot) {
-            // After an error the next answer mentions the partition again, as in Kafka; also after one that has a follower
-            // cut off its log, which takes nothing else from it.
-            let ok = part.error.is_ok() && part.diverging.is_none();
-            wanted.told_high_watermark = if ok { part.high_watermark } else { -1 };
-            wanted.told_log_start = if ok { part.log_start_offset } else { -1 };
+            wanted.note_told(part.told());
         }
         if part.piece.is_some() {
             last = Some(part.slot);
@@ -380,7 +422,7 @@ fn note_told(session: &mut crate::api::fetch_session::Session, attempt: &Attempt
 fn make_session(
     context: &Context,
     terms: &Terms,
-    wanted: &[crate::api::fetch_session::Wanted],
+    wanted: &[Wanted],
     attempt: &Attempt,
     keep: bool,
 ) -> i32 {
@@ -389,10 +431,7 @@ fn make_session(
     }
     let told = wanted.iter().zip(&attempt.parts).map(|(wanted, part)| {
         let mut wanted = wanted.clone();
-        if part.error.is_ok() && part.diverging.is_none() {
-            wanted.told_high_watermark = part.high_watermark;
-            wanted.told_log_start = part.log_start_offset;
-        }
+        wanted.note_told(part.told());
         wanted
     });
     let now = context.services.node.clock().monotonic_ms();

@@ -197,6 +197,14 @@ impl Part {
         }
     }
 
+    /// High watermark and log start offset that the fetcher knows with this answer. After an error it does not know them: the
+    /// next answer mentions the partition again, as in Kafka; also after one that has a follower cut off its log, which
+    /// takes nothing else from it.
+    pub(super) fn told(&self) -> Option<(i64, i64)> {
+        let is_taken = self.error.is_ok() && self.diverging.is_none();
+        is_taken.then_some((self.high_watermark, self.log_start_offset))
+    }
+
     /// Whether nothing happened since, so that another look would find the same.
     fn is_current(&self) -> bool {
         self.partition.as_ref().is_some_and(|partition| {
