@@ -22,15 +22,15 @@ pub(super) fn throttle_if_nothing(attempt: &Attempt) -> Duration {
     if is_nothing { NO_ROOM_THROTTLE } else { Duration::ZERO }
 }
 
-/// Memory for what a fetch holds while it waits, which is not its frame's: what answers to fetches may
-/// have, so that nothing is taken that other requests need, and of that an eighth at most. `None`
-/// where there is no room: then it does not wait. A fetch that finds room is counted as parked.
+/// Memory for what a fetch holds while it waits, beside its frame's: an eighth at most of what answers to fetches may
+/// have, so that nothing is taken that other requests need. `None` without room: then it does not wait. A fetch that
+/// finds room is counted as parked.
 pub(super) fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) -> Option<Charge> {
     let budget = context.services.front.fetch_budget();
     let mut held = Charge::new(budget);
     let wanted = match &plan.asks {
         Asks::All { wanted, .. } => wanted.len(),
-        // The session has them, whoever waits.
+        // The session has them already.
         Asks::Changed(_) => 0,
     };
     let parts = attempt.parts.len();
@@ -44,8 +44,8 @@ pub(super) fn room_to_wait(context: &Context, plan: &Plan, attempt: &Attempt) ->
     Some(held)
 }
 
-/// The same for a fetch that waits for a disk, which is not over by itself: what it asks for can be had
-/// only so. One at a time may have more than there is. `None` where it is answered with what is in memory.
+/// Memory for a fetch that waits for a disk, without which it cannot be answered. One at a time may go past the limit.
+/// `None` where it is answered with what is in memory.
 pub(super) fn room_to_read(context: &Context, plan: &Plan) -> Option<Charge> {
     let mut held = Charge::new(context.services.front.fetch_budget());
     let partitions = plan.partitions();

@@ -133,7 +133,7 @@ fn find_batches(work: &ProduceScratch, body: &[u8]) -> Option<Option<(Producer, 
     Some(found)
 }
 
-/// A log says who may send to it only where it leads.
+/// A log says which producers may send to it only where it leads.
 async fn wait_until_led(context: &Context, work: &mut ProduceScratch, batches: &[Batch]) {
     let early: Vec<(usize, usize)> = batches
         .iter()
@@ -202,7 +202,7 @@ async fn begin(
 /// Gives the partitions that failed their error.
 fn refuse(work: &mut ProduceScratch, batches: &[Batch], verdict: &Verdict, operation: Operation) {
     for batch in batches {
-        // Of the others nobody was asked.
+        // The coordinator was not asked about the others.
         if work.guards.binary_search_by_key(&batch.part, |(part, _)| *part).is_err() {
             continue;
         }
@@ -215,8 +215,8 @@ fn refuse(work: &mut ProduceScratch, batches: &[Batch], verdict: &Verdict, opera
     }
 }
 
-/// What a producer is told that a coordinator said no to, or could not be asked about. It would look for its own
-/// coordinator if it heard that one was not found; so it hears of an error that makes it send again.
+/// The result for a batch that the coordinator of its transaction refused, or could not be asked about. With an error that
+/// names a coordinator the producer would look for its own one; so it gets an error that makes it send again.
 fn refusal(code: ErrorCode, operation: Operation) -> PartResult {
     let is_retried = match code {
         ErrorCode::NETWORK_EXCEPTION

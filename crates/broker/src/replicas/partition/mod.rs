@@ -50,7 +50,6 @@ pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
 pub(crate) use registered::Registered;
 pub(crate) use verify::Transactional;
 
-use crate::node::Node;
 use crate::replicas::shared::Shared;
 use crate::replicas::topic_settings::TopicSettings;
 use crate::replicas::wait::WakeList;
