@@ -20,7 +20,7 @@ impl MoveThrottle {
             self.since_ms = now_ms;
         }
         if rate == 0 {
-            // Until somebody sets another one.
+            // Until another rate is set.
             return Some(u64::MAX);
         }
         let wait = (u128::from(self.owed) * 1_000).div_ceil(u128::from(rate));
@@ -52,7 +52,7 @@ mod tests {
         // Another rate counts from now on.
         assert_eq!(throttle.wait_ms(3_000, 270), Some(100));
         assert_eq!(throttle.wait_ms(3_000, 370), None);
-        // What nobody used is not saved up.
+        // An unused rate is not saved up.
         assert_eq!(throttle.wait_ms(3_000, 90_000), None);
         throttle.moved(3_000);
         assert_eq!(throttle.wait_ms(3_000, 90_000), Some(1_000));

@@ -96,7 +96,7 @@ pub(crate) struct Fetcher {
     /// For how many fetchers from that broker it has last handed over what others are to fetch.
     sized_for: AtomicUsize,
     followed: Mutex<BTreeMap<Key, Followed>>,
-    /// Somebody fetches.
+    /// A loop fetches.
     has_begun: AtomicBool,
     /// Something was added that is not to be fetched yet.
     has_more: AtomicBool,
@@ -181,7 +181,7 @@ impl Fetcher {
     /// Takes partitions in, to be fetched on from where another fetcher was.
     pub(super) fn put(&self, all: impl IntoIterator<Item = (Key, Followed)>) {
         self.followed.lock().extend(all);
-        // Nobody looks whether they are for it.
+        // They may be for another fetcher, which the next request finds out.
         self.sized_for.store(0, Ordering::Relaxed);
         self.has_more.store(true, Ordering::Release);
     }
@@ -211,7 +211,7 @@ impl Fetcher {
         self.sized_for.store(fetchers, Ordering::Relaxed);
     }
 
-    /// Has what was added fetched; says whether nobody fetches yet, who has to be set to work.
+    /// Has what was added fetched; says whether a loop has to be started for it.
     pub(super) fn begin(&self) -> bool {
         if self.has_more.swap(false, Ordering::AcqRel) {
             self.something_added();
@@ -262,7 +262,7 @@ impl Fetcher {
             *self.appending.lock() = Some(AppendUnderWay { generation, key, leader_epoch, dir });
         }
         let done = catch_unwind(AssertUnwindSafe(append));
-        // Somebody else's is let be.
+        // Not the one of a loop that has taken over.
         self.appending.lock().take_if(|it| it.generation == generation);
         done
     }
@@ -275,7 +275,7 @@ impl Fetcher {
             return None;
         }
         let AppendUnderWay { key, leader_epoch, .. } = appending.take()?;
-        // Under the lock, or the append might be over in between, and nobody would fetch the partition again.
+        // Under the lock, or the append might be over in between, and the partition would not be fetched again.
         self.with(key, leader_epoch, |it| it.is_waiting = true);
         Some(self.generation.fetch_add(1, Ordering::AcqRel) + 1)
     }
@@ -285,7 +285,7 @@ impl Fetcher {
         self.generation.load(Ordering::Acquire) == generation
     }
 
-    /// Nobody looks for the places in the leader's logs any more that the loop before this one looked for.
+    /// Places in the leader's logs that the loop before this one looked for are looked for again.
     fn look_again(&self, retry_at_ms: u64) {
         let mut followed = self.followed.lock();
         for it in followed.values_mut().filter(|it| it.follower.is_out_of_range()) {
@@ -370,7 +370,7 @@ impl Fetcher {
     }
 }
 
-/// Fetches until somebody else does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
+/// Fetches until another loop does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
 pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u64) {
     let client_id: Arc<str> =
         format!("broker-{}-fetcher-{}", replicas.node.id(), fetcher.number).into();
@@ -417,7 +417,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
         was_given_up = false;
         let request = request(&replicas, session.id_and_epoch(), changes, wakes_in);
         // The leader holds a fetch for as long as there is nothing: what comes meanwhile is not left to wait for that.
-        // Every second one is let be, or a leader that is slow to answer would never be heard.
+        // Every second one is not given up, or a leader that is slow to answer would never get to answer.
         let followed = &fetcher;
         let interrupt = async move {
             if !may_interrupt {
@@ -447,7 +447,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
                     return;
                 }
             }
-            // As after a restart of the leader, or when it needed the place for others: it is told everything at once.
+            // As after a restart of the leader, or when it needed the place for others: the next request names everything.
             Ok(response) if is_of_session(response.error_code) && !session.is_full() => {
                 tracing::debug!(leader = fetcher.leader, error = %response.error_code,
                     "the leader does not have this fetch session; another is begun");
@@ -496,8 +496,8 @@ async fn connect<'a>(
     peer::connect(&replicas.node, leader, client_id, timeouts, held).await
 }
 
-/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Breaks off where somebody else
-/// fetches meanwhile.
+/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Breaks off if another loop
+/// fetches by then.
 async fn take(
     replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
@@ -508,7 +508,7 @@ async fn take(
 ) -> ControlFlow<()> {
     let mut to_find = Vec::new();
     answer::take(replicas, fetcher, generation, session, response, &mut to_find).await?;
-    // Few: who is out of range begins anew.
+    // Few: only for partitions that are out of the leader's range.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
         let found = match connection.get() {

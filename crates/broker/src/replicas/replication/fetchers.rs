@@ -43,7 +43,7 @@ impl Default for Fetchers {
 }
 
 impl Fetchers {
-    /// The metadata says something new of a partition that is here: it is fetched from its leader, or from nobody.
+    /// The metadata says something new of a partition that is here: it is fetched from its leader, or not at all.
     /// In the epoch in which it is fetched already nothing changes. [`Self::begin`] comes after all of an update.
     pub(crate) fn update(&self, topic: Uuid, partition: &Arc<Partition>) {
         let followed = partition.followed();
@@ -178,7 +178,7 @@ async fn supervise(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u
     loop {
         let fetching = run(Arc::clone(&replicas), Arc::clone(&fetcher), generation);
         if CatchPanic(fetching).await.is_ok() {
-            // Somebody else fetches, or nothing is left to be fetched.
+            // Another loop fetches, or nothing is left to be fetched.
             return;
         }
         replicas.node.metrics().panics.add(1);

@@ -119,7 +119,7 @@ fn request(broker_id: i32, broker_epoch: i64, changes: &Changes) -> AlterPartiti
             partition_index: *index,
             leader_epoch: change.leader_epoch,
             new_isr_with_epochs: change.isr.iter().map(member).collect(),
-            // Whoever leads has recovered: an unclean leader's log is what it is.
+            // A leader has recovered as soon as it leads, also after an unclean election.
             leader_recovery_state: 0,
             partition_epoch: change.partition_epoch,
             ..PartitionData::default()

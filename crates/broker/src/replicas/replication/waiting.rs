@@ -36,7 +36,7 @@ pub(super) enum What {
     Append(Batches, LeaderOffsets),
     /// The log is cut off at an offset.
     Truncate(i64),
-    /// The log begins anew at an offset.
+    /// The log is emptied, and starts at an offset.
     StartAt(i64),
     /// Records below an offset are deleted, as the leader's are.
     DeleteBelow(i64),
@@ -70,7 +70,7 @@ struct Queue<T> {
 /// What became of something that is to wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Pushed {
-    /// It is the first one, and somebody has to be set to work.
+    /// It is the first one, and a thread has to be started for it.
     First,
     Behind,
     /// There is no room.
@@ -94,7 +94,7 @@ impl<T> WaitingChanges<T> {
         self.soon.store(0, Ordering::Release);
     }
 
-    fn no_longer_soon(&self, is_soon: bool) {
+    fn end_change(&self, is_soon: bool) {
         if is_soon {
             let less = |soon: usize| Some(soon.saturating_sub(1));
             let _ = self.soon.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
@@ -144,7 +144,7 @@ pub(super) fn leave(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, change: Ch
         }
         Pushed::Refused => {
             tracing::debug!(topic_id = %key.0, partition = key.1, "too much waits for its log directory; it is fetched again");
-            fetcher.waiting.no_longer_soon(is_soon);
+            fetcher.waiting.end_change(is_soon);
             answer::give_up(replicas, fetcher, key, leader_epoch);
         }
     }
@@ -160,7 +160,7 @@ fn work(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, dir: Uuid) {
         {
             answer::panicked(replicas, fetcher, key, leader_epoch);
         }
-        fetcher.waiting.no_longer_soon(is_soon);
+        fetcher.waiting.end_change(is_soon);
         fetcher.fetch_again();
     }
 }

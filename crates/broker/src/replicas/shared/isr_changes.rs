@@ -26,7 +26,7 @@ pub(crate) struct IsrChanges {
 }
 
 impl IsrChanges {
-    /// The controller is to be asked for this; the partition hears of the answer.
+    /// The controller is to be asked for this; the partition gets the answer.
     pub(crate) fn ask(&self, topic: Uuid, index: i32, change: AlterPartition) {
         let mut wanted = self.wanted.lock();
         let is_newer = |known: &AlterPartition| {
