@@ -196,8 +196,9 @@ pub(super) fn write_gathered(
     let aborted = aborted_transactions(&attempt);
     let only_changed = matches!(plan.asks, Asks::Changed(_));
     let answered = build_partitions(context, terms, &attempt, &gathered, &aborted, only_changed);
-    encode(context, terms, &answered, session_id, throttle, frame)?;
-    count(context, terms, &answered);
+    let (bytes, throttled) = (answered.bytes, answered.throttled);
+    encode(context, terms, answered, session_id, throttle, frame)?;
+    count(context, terms, bytes, throttled);
     if let Some(charge) = &mut charge {
         charge.lower_to(frame.capacity());
     }
@@ -317,7 +318,7 @@ fn build_partitions<'a>(
 fn encode(
     context: &Context,
     terms: &Terms,
-    answered: &AnsweredPartitions<'_>,
+    answered: AnsweredPartitions<'_>,
     session_id: i32,
     throttle: Duration,
     frame: &mut Writer,
@@ -344,7 +345,7 @@ fn encode(
     }
     let hints = LeaderHints::new(context, !leaders.is_empty());
     let endpoints: Vec<NodeEndpointRef<'_>> = hints
-        .addresses(context, leaders)
+        .addresses(context, &leaders)
         .map(|node| NodeEndpointRef {
             node_id: node.id,
             host: node.host,
@@ -366,14 +367,15 @@ fn encode(
         .map_err(|error| format!("Fetch cannot be answered: {error}"))
 }
 
-fn count(context: &Context, terms: &Terms, answered: &AnsweredPartitions<'_>) {
+/// Counts the bytes of records of an answer, and how many of them count against the leader's throttle.
+fn count(context: &Context, terms: &Terms, bytes: u64, throttled: u64) {
     let metrics = context.services.node.metrics();
     match terms.replica {
-        None => metrics.bytes_out.add(answered.bytes),
+        None => metrics.bytes_out.add(bytes),
         Some(_) => {
-            metrics.replication_bytes_out.add(answered.bytes);
+            metrics.replication_bytes_out.add(bytes);
             let now = context.services.node.clock().monotonic_ms();
-            context.services.replicas.shared().throttles.leader.record(answered.throttled, now);
+            context.services.replicas.shared().throttles.leader.record(throttled, now);
         }
     }
 }
