@@ -5,7 +5,7 @@ use thalweg_wire::{DecodeError, Message, Reader, Request, Writer};
 use crate::api::context::{Context, Scratch};
 use crate::net::budget::Charge;
 use crate::net::buffers;
-use crate::net::connection::{Handled, Parked, Reply};
+use crate::net::connection::{Handled, LateReply, Reply};
 
 /// Decoded memory that a request is given at first, per byte of its frame, in bytes.
 const GRANT_PER_BYTE: usize = 2;
@@ -52,10 +52,10 @@ fn write<M: Message>(context: &Context, frame: &mut Writer, response: &M) -> Res
 }
 
 /// The answer as a frame of its own.
-pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> Parked {
+pub(crate) fn encode<M: Message>(context: &Context, response: &M) -> LateReply {
     let mut frame = buffers::take_frame();
     let close = write(context, &mut frame, response).err();
-    Parked { reply: Reply { frame, ..Reply::default() }, close }
+    LateReply { reply: Reply { frame, ..Reply::default() }, close }
 }
 
 /// The answer in the connection's frame.

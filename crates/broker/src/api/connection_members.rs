@@ -15,7 +15,8 @@ use crate::api::services::Services;
 const MEMBERS_MAX: usize = 1024;
 const BYTES_MAX: usize = 64 << 10;
 
-/// Ends with the last request of the connection that is in hand.
+/// The members of one connection. The connection and its requests in hand share it; when the last of them drops it, its
+/// `Drop` reports the members to their coordinators.
 pub(crate) struct ConnectionMembers {
     services: Arc<Services>,
     /// Most connections never have any.

@@ -13,7 +13,7 @@ use crate::api::services::Services;
 use crate::control::kraft::Client;
 use crate::net::connection::Reply;
 use crate::net::listener::Listener;
-use crate::replicas::partition::AppendResults;
+use crate::replicas::partition::AppendResultSlot;
 
 /// Whom a connection's requests come from, and where to: the same for all of them.
 pub(crate) struct Peer {
@@ -95,6 +95,6 @@ impl Context {
 pub(crate) struct Scratch {
     pub(crate) reply: Reply,
     /// Where appends of this connection that found their partition busy report to.
-    pub(crate) append_results: Arc<AppendResults>,
+    pub(crate) append_result: Arc<AppendResultSlot>,
     pub(crate) heartbeats: Heartbeats,
 }

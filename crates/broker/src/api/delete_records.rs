@@ -19,7 +19,7 @@ use crate::replicas::partition::Partition;
 const HIGH_WATERMARK: i64 = -1;
 
 /// Where a partition is in the answer: the topic, and which of it.
-type Place = (usize, usize);
+type AnswerPlace = (usize, usize);
 
 pub(super) async fn handle(
     context: Context,
@@ -27,10 +27,10 @@ pub(super) async fn handle(
 ) -> DeleteRecordsResponse {
     let time = Duration::from_millis(u64::try_from(request.timeout_ms).unwrap_or(0));
     let deadline = Instant::now() + time;
-    let mut waited: Vec<(Place, Arc<Partition>, i64)> = Vec::new();
+    let mut waited: Vec<(AnswerPlace, Arc<Partition>, i64)> = Vec::new();
     let mut topics = Vec::with_capacity(request.topics.len());
     // Which partitions of the answer have their log in which directory.
-    let mut changed: Vec<(Arc<LogDir>, Vec<Place>)> = Vec::new();
+    let mut changed: Vec<(Arc<LogDir>, Vec<AnswerPlace>)> = Vec::new();
     for topic in request.topics {
         let mut partitions = Vec::with_capacity(topic.partitions.len());
         for wanted in topic.partitions {

@@ -17,7 +17,7 @@ pub(super) async fn handle(
     request: FindCoordinatorRequest,
 ) -> FindCoordinatorResponse {
     if context.version < 4 {
-        let place = Place::of(&context, request.key_type).await;
+        let place = CoordinatorPlace::of(&context, request.key_type).await;
         let found = place.find(&context, request.key);
         return FindCoordinatorResponse {
             error_code: found.error_code,
@@ -31,29 +31,29 @@ pub(super) async fn handle(
     if request.coordinator_keys.is_empty() {
         return FindCoordinatorResponse::default();
     }
-    let place = Place::of(&context, request.key_type).await;
+    let place = CoordinatorPlace::of(&context, request.key_type).await;
     let keys = request.coordinator_keys.into_iter();
     let coordinators = keys.map(|key| place.find(&context, key)).collect();
     FindCoordinatorResponse { coordinators, ..Default::default() }
 }
 
 /// Where the coordinators of all keys of a request are found.
-enum Place {
+enum CoordinatorPlace {
     /// The leaders of this topic's partitions, of which there are so many.
     Topic(&'static str, u32, View),
     /// Nobody knows, for this reason.
     Unknown(ErrorCode, Option<&'static str>),
 }
 
-impl Place {
-    async fn of(context: &Context, key_type: i8) -> Place {
+impl CoordinatorPlace {
+    async fn of(context: &Context, key_type: i8) -> CoordinatorPlace {
         let topic = match key_type {
             GROUP => OFFSETS_TOPIC,
             TRANSACTION => TRANSACTIONS_TOPIC,
             _ => {
                 let message =
                     "coordinators of groups and of transactions are served by this broker";
-                return Place::Unknown(ErrorCode::INVALID_REQUEST, Some(message));
+                return CoordinatorPlace::Unknown(ErrorCode::INVALID_REQUEST, Some(message));
             }
         };
         let known = {
@@ -68,19 +68,19 @@ impl Place {
                 Ok(partitions) => partitions,
                 Err(error) => {
                     tracing::warn!(%error, "the topic of a coordinator could not be created");
-                    return Place::Unknown(ErrorCode::COORDINATOR_NOT_AVAILABLE, None);
+                    return CoordinatorPlace::Unknown(ErrorCode::COORDINATOR_NOT_AVAILABLE, None);
                 }
             },
         };
         let partitions = u32::try_from(partitions).unwrap_or(0);
-        Place::Topic(topic, partitions, context.services.node.image())
+        CoordinatorPlace::Topic(topic, partitions, context.services.node.image())
     }
 
     /// The coordinator of a key.
     fn find(&self, context: &Context, key: String) -> Coordinator {
         let (error_code, message) = match self {
-            Place::Unknown(code, message) => (*code, *message),
-            Place::Topic(topic, partitions, image) => {
+            CoordinatorPlace::Unknown(code, message) => (*code, *message),
+            CoordinatorPlace::Topic(topic, partitions, image) => {
                 let leader = image.partition_leader(topic, partition_for(&key, *partitions));
                 let listener = &context.listener.name;
                 match leader.and_then(|leader| image.endpoint(leader, listener)) {

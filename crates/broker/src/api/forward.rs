@@ -20,8 +20,8 @@ pub(super) async fn handle<R: ControllerRequest>(
     answer.or_else(|error| Ok(request.refused(code(&error)?)))
 }
 
-/// What a client is told whose request the controller has not answered, as the Java broker does; or why its connection
-/// has to end: then it asks anew which versions there are.
+/// The error code for a request without an answer of the controller, as in the Java broker; or why the client's connection
+/// has to end, which has it ask again which versions there are.
 pub(super) fn code(error: &ControllerError) -> Result<ErrorCode, String> {
     let code = match error {
         ControllerError::Refused(ErrorCode::UNSUPPORTED_VERSION) => {

@@ -41,7 +41,7 @@ use crate::coordination::groups::Groups;
 use crate::coordination::runtime::Submitted;
 use crate::net::budget::Charge;
 use crate::net::connection::Handled;
-use crate::net::connection::Parked;
+use crate::net::connection::LateReply;
 use crate::net::frame::NextRequest;
 use crate::node::metrics::Metrics;
 use clients::{Client, Software};
@@ -468,7 +468,7 @@ impl<R: Holdable> HeldRequest<R> {
     }
 
     /// The answer, when there is something to say or the time is over.
-    async fn answer(&mut self) -> Parked {
+    async fn answer(&mut self) -> LateReply {
         match self.limits() {
             None => self.answer_at_once(),
             Some(limits) => {

@@ -25,10 +25,10 @@ mod transactional;
 use crate::api::context::{Context, Scratch};
 use crate::api::leader_hints::{LeaderHints, NamedLeaders};
 use crate::net::budget::Charge;
-use crate::net::connection::{Handled, Parked, Reply};
+use crate::net::connection::{Handled, LateReply, Reply};
 use crate::node::workspace;
 use crate::replicas::partition::{
-    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, DelayedProduce,
+    AppendFailure, AppendLater, AppendNow, AppendResultSlot, Appended, Appending, DelayedProduce,
     Partition, Uncommitted, Wakes,
 };
 use crate::replicas::topics::Topic;
@@ -38,7 +38,7 @@ const ALL: i16 = -1;
 /// First version of Produce whose answers name leaders (KIP-951).
 const FIRST_WITH_LEADERS: i16 = 10;
 
-/// How long what is sent to an in-sync follower waits for it to be elected: the producer may have heard of that first.
+/// How long a Produce waits at an in-sync follower for its election: the producer may learn of the election first.
 const LEADERSHIP_WAIT_MAX: Duration = Duration::from_millis(10);
 
 /// Client id under which Kafka's tools may write to internal topics.
@@ -46,18 +46,16 @@ const ADMIN_CLIENT: &str = "__admin_client";
 
 /// What a request asks for and what becomes of it; reused by the requests of a worker.
 #[derive(Default)]
-struct Work {
+struct ProduceScratch {
     topics: Vec<TopicPart>,
-    parts: Vec<Part>,
+    parts: Vec<ProducePart>,
     wakes: Wakes,
-    /// What acks=all has to wait for.
+    /// Appends that acks=all has to wait for.
     uncommitted: Vec<Uncommitted>,
-    /// What the coordinator of a transaction has let through: the place of each part, in order.
+    /// Guards of batches that the coordinator of their transaction has verified: by the place of the part, in order.
     guards: Vec<(usize, VerificationGuard)>,
-    /// Nothing has to be shown of the request's transaction.
+    /// The request's transaction needs no verification.
     is_verification_waived: bool,
-    /// How long it may.
-    timeout: Duration,
 }
 
 /// Sets that a worker keeps, and the most partitions that one of them has room for.
@@ -65,11 +63,11 @@ const KEEP: usize = 8;
 const KEEP_PARTS: usize = 8 << 10;
 
 thread_local! {
-    static KEPT: RefCell<Vec<Work>> = const { RefCell::new(Vec::new()) };
+    static KEPT: RefCell<Vec<ProduceScratch>> = const { RefCell::new(Vec::new()) };
 }
 
-impl Work {
-    fn take() -> Work {
+impl ProduceScratch {
+    fn take() -> ProduceScratch {
         KEPT.with_borrow_mut(Vec::pop).unwrap_or_default()
     }
 
@@ -97,7 +95,7 @@ struct TopicPart {
     parts: Range<usize>,
 }
 
-struct Part {
+struct ProducePart {
     index: i32,
     records: Option<Range<usize>>,
     result: PartResult,
@@ -189,27 +187,32 @@ pub(super) async fn handle(
     body: &mut [u8],
     _charge: &mut Charge,
 ) -> Handled {
-    let mut work = Work::take();
-    let handled = handle_with(context, scratch, &mut work, body).await;
-    if !work.uncommitted.is_empty() {
-        context.services.node.metrics().produces_parked.add(1);
-        return Handled::Parked(Box::pin(wait_committed(context.clone(), work.parked(body))));
-    }
+    let mut work = ProduceScratch::take();
+    let handled = match plan(context, &mut work, body) {
+        Ok(asked) => {
+            append_request(context, &scratch.append_result, &mut work, body, &asked).await;
+            if !work.uncommitted.is_empty() {
+                context.services.node.metrics().produces_parked.add(1);
+                let parked = work.parked(body, asked.timeout);
+                return Handled::Parked(Box::pin(wait_committed(context.clone(), parked)));
+            }
+            answer(context, &work, &mut scratch.reply.frame, body, asked.acks)
+        }
+        Err(error) => Handled::Close(format!("malformed Produce request: {error}")),
+    };
     work.give();
     handled
 }
 
-async fn handle_with(
+/// Appends what the request asks for. Appends that wait for other replicas are in [`ProduceScratch::uncommitted`] then.
+async fn append_request(
     context: &Context,
-    scratch: &mut Scratch,
-    work: &mut Work,
+    slot: &Arc<AppendResultSlot>,
+    work: &mut ProduceScratch,
     body: &mut [u8],
-) -> Handled {
-    let Asked { acks, timeout, transactional_id } = match plan(context, work, body) {
-        Ok(asked) => asked,
-        Err(error) => return Handled::Close(format!("malformed Produce request: {error}")),
-    };
-
+    asked: &Asked,
+) {
+    let Asked { acks, timeout, ref transactional_id } = *asked;
     if !matches!(acks, ALL..=1) {
         for part in &mut work.parts {
             if part.result.error.is_ok() {
@@ -218,22 +221,27 @@ async fn handle_with(
         }
     } else {
         if transactional::has_records(work, body) {
-            Box::pin(transactional::verify(context, work, body, transactional_id, timeout)).await;
+            let id = transactional_id.clone();
+            Box::pin(transactional::verify(context, work, body, id, timeout)).await;
         }
         let now = context.services.node.clock().wall_ms();
-        let terms = AppendTerms { results: &scratch.append_results, acks, now, timeout };
+        let terms = AppendTerms { slot, acks, now, timeout };
         append_all(context, work, body, &terms).await;
         work.wakes.wake();
     }
-    if !work.uncommitted.is_empty() {
-        // Its answer comes later: `handle` parks it.
-        work.timeout = timeout;
-        return Handled::NoReply;
-    }
+}
 
+/// The answer of a request that does not wait for other replicas.
+fn answer(
+    context: &Context,
+    work: &ProduceScratch,
+    frame: &mut thalweg_wire::Writer,
+    body: &[u8],
+    acks: i16,
+) -> Handled {
     if acks == 0 {
         if let Some(failed) = work.parts.iter().find(|p| p.result.error.is_err()) {
-            // Nobody reads an answer: closing is how the producer learns of it, as in Kafka.
+            // The producer reads no answer: closing is how it learns of the failure, as in Kafka.
             return Handled::Close(format!(
                 "produce with acks=0 failed for a partition {}: {}",
                 failed.index, failed.result.error
@@ -241,7 +249,7 @@ async fn handle_with(
         }
         return Handled::NoReply;
     }
-    match respond(context, work, &mut scratch.reply.frame, body) {
+    match respond(context, work, frame, body) {
         Ok(()) => Handled::Reply,
         Err(reason) => Handled::Close(reason),
     }
@@ -249,13 +257,13 @@ async fn handle_with(
 
 /// What the appends of a request go by.
 struct AppendTerms<'a> {
-    results: &'a Arc<AppendResults>,
+    slot: &'a Arc<AppendResultSlot>,
     acks: i16,
     now: i64,
     timeout: Duration,
 }
 
-impl Work {
+impl ProduceScratch {
     /// Places of the parts from one on that nothing was found against: topic and part.
     fn parts_from(&self, topic_at: usize, from: usize) -> Vec<(usize, usize)> {
         let topics = self.topics.iter().enumerate().skip(topic_at);
@@ -283,8 +291,8 @@ impl Work {
         terms: &AppendTerms<'_>,
     ) {
         let transaction = self.transaction_check(at);
-        let Work { parts, wakes, uncommitted, .. } = self;
-        let AppendTerms { results, acks, now, timeout } = *terms;
+        let ProduceScratch { parts, wakes, uncommitted, .. } = self;
+        let AppendTerms { slot, acks, now, timeout } = *terms;
         let part = &mut parts[at];
         if acks == ALL && partition.check_in_sync() == Err(ErrorCode::NOT_ENOUGH_REPLICAS) {
             part.result = PartResult::error(ErrorCode::NOT_ENOUGH_REPLICAS);
@@ -294,7 +302,7 @@ impl Work {
             Some(range) => &mut body[range.clone()],
             None => &mut [],
         };
-        let mut appending = Appending { results, wakes, timeout, transaction };
+        let mut appending = Appending { slot, wakes, timeout, transaction };
         part.result = match append(context, topic, partition, records, now, &mut appending) {
             Ok(result) => result,
             Err(rest) => rest.await,
@@ -320,7 +328,12 @@ fn has_room_to_wait(context: &Context) -> bool {
 
 /// Appends all parts of a request in their order, where nothing was found against them. At the first part that comes too
 /// early, all that are left wait for their leaders: they may be for the same partition.
-async fn append_all(context: &Context, work: &mut Work, body: &mut [u8], terms: &AppendTerms<'_>) {
+async fn append_all(
+    context: &Context,
+    work: &mut ProduceScratch,
+    body: &mut [u8],
+    terms: &AppendTerms<'_>,
+) {
     let mut has_waited = false;
     for topic_at in 0..work.topics.len() {
         let Some(topic) = work.topics[topic_at].topic.clone() else { continue };
@@ -351,7 +364,11 @@ async fn append_all(context: &Context, work: &mut Work, body: &mut [u8], terms: 
 }
 
 /// Waits until this broker leads the partitions that the request came too early for, but not for long.
-async fn wait_for_leadership(context: &Context, work: &mut Work, early: &[(usize, usize)]) {
+async fn wait_for_leadership(
+    context: &Context,
+    work: &mut ProduceScratch,
+    early: &[(usize, usize)],
+) {
     // Readers of what the request has appended already need not wait.
     work.wakes.wake();
     let services = &context.services;
@@ -384,10 +401,10 @@ struct Asked {
 
 /// Notes what the request asks for, and what can be refused before anything is looked at. One walk over the request:
 /// nothing is done before all of it was read.
-fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<Asked, DecodeError> {
+fn plan(context: &Context, work: &mut ProduceScratch, body: &[u8]) -> Result<Asked, DecodeError> {
     work.topics.clear();
     work.parts.clear();
-    let Work { topics, parts, .. } = work;
+    let ProduceScratch { topics, parts, .. } = work;
     let table = context.services.replicas.topics();
     let mut reader = Reader::new(body);
     let request = ProduceRequestView::parse_each(&mut reader, context.version, |named, asked| {
@@ -416,7 +433,7 @@ fn plan(context: &Context, work: &mut Work, body: &[u8]) -> Result<Asked, Decode
             }
             Some(_) => PartResult::default(),
         };
-        parts.push(Part {
+        parts.push(ProducePart {
             index: asked.index,
             records: asked.records.map(|records| range_in(body, records)),
             result,
@@ -557,9 +574,11 @@ fn refused(context: &Context, failure: Failure) -> PartResult {
 
 /// A request that waits, without its frame.
 struct ParkedProduce {
-    work: Work,
+    work: ProduceScratch,
     /// The topics' names, one behind the other.
     names: Vec<u8>,
+    /// How long it waits for other replicas at most.
+    timeout: Duration,
 }
 
 /// Partitions that a request may have to wait for without more memory being charged than its frame, which it
@@ -568,7 +587,7 @@ const PARTITIONS_FREE: usize = 32;
 /// The same of topics' names and of what is said of records.
 const TEXT_FREE: usize = 8 << 10;
 
-impl Work {
+impl ProduceScratch {
     /// Memory for what a request holds while it waits, of what answers to fetches may have, so that nothing is
     /// taken that other requests need, and of that an eighth at most. `None` where there is no room.
     fn room_to_wait(&self, context: &Context, names: usize, appends: usize) -> Option<Charge> {
@@ -583,7 +602,7 @@ impl Work {
         if self.parts.len() <= PARTITIONS_FREE && names + details <= TEXT_FREE {
             return Some(held);
         }
-        let bytes = self.parts.capacity() * size_of::<Part>()
+        let bytes = self.parts.capacity() * size_of::<ProducePart>()
             + self.topics.capacity() * size_of::<TopicPart>()
             + names
             + details
@@ -592,19 +611,19 @@ impl Work {
     }
 
     /// What is needed for the answer; the frame is given back.
-    fn parked(mut self, body: &[u8]) -> ParkedProduce {
+    fn parked(mut self, body: &[u8], timeout: Duration) -> ParkedProduce {
         let mut names = Vec::new();
         for topic in &mut self.topics {
             let begin = names.len();
             names.extend_from_slice(&body[topic.name.clone()]);
             topic.name = begin..names.len();
         }
-        ParkedProduce { work: self, names }
+        ParkedProduce { work: self, names, timeout }
     }
 }
 
 /// Waits until all in-sync replicas have what was appended, and answers.
-async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
+async fn wait_committed(context: Context, mut parked: ParkedProduce) -> LateReply {
     let appends = std::mem::take(&mut parked.work.uncommitted);
     let waiting = Uncommitted::register(&appends);
     // A stop that began before this wakes no waiter here. Nor does a request of many partitions wait that finds no room
@@ -612,7 +631,7 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     let room = parked.work.room_to_wait(&context, parked.names.capacity(), appends.len());
     let timeout = match room.is_none() || context.services.node.is_stopping() {
         true => Duration::ZERO,
-        false => parked.work.timeout,
+        false => parked.timeout,
     };
     let results = waiting.results(timeout).await;
     drop((waiting, room));
@@ -630,13 +649,13 @@ async fn wait_committed(context: Context, mut parked: ParkedProduce) -> Parked {
     let mut reply = Reply::default();
     let close = respond(&context, &parked.work, &mut reply.frame, &parked.names).err();
     parked.work.give();
-    Parked { reply, close }
+    LateReply { reply, close }
 }
 
 /// Writes the answer; `names` has the topics' names, where they lie. Its error is why the connection cannot go on.
 fn respond(
     context: &Context,
-    work: &Work,
+    work: &ProduceScratch,
     frame: &mut thalweg_wire::Writer,
     names: &[u8],
 ) -> Result<(), String> {

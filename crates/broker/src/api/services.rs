@@ -28,7 +28,7 @@ impl Services {
         self.replicas.answer_waiting();
         let sockets = self.front.sockets();
         if tokio::time::timeout(ANSWER_TIMEOUT, sockets.closed()).await.is_err() {
-            // As before: a logger of the whole broker.
+            // The target is the crate: a stop is the broker's, not an API's.
             tracing::warn!(
                 target: "thalweg_broker",
                 connections = sockets.connection_count(),

@@ -18,7 +18,7 @@ use crate::api::{
     produce, transactions, txn_offset_commit, unregister_broker, write_txn_markers,
 };
 use crate::net::budget::Charge;
-use crate::net::connection::{Handled, Parked};
+use crate::net::connection::{Handled, LateReply};
 
 /// How requests of an API are handled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -253,7 +253,7 @@ where
                 drop(held);
                 match answer {
                     Ok(answer) => encode(&context, &answer),
-                    Err(reason) => Parked::close(reason),
+                    Err(reason) => LateReply::close(reason),
                 }
             }))
         }

@@ -29,10 +29,10 @@ pub(crate) struct Connections {
     /// Names of the listeners that are open, whatever dynamic configs say.
     listeners: Vec<String>,
     look_up: LookUp,
-    state: Mutex<State>,
+    state: Mutex<LookUpState>,
 }
 
-struct State {
+struct LookUpState {
     wanted: Wanted,
     known: Known,
     /// Whether a thread looks up names; it goes on until it has those of the newest limits.
@@ -61,7 +61,7 @@ impl Connections {
         let wanted = Wanted::new(config, quotas, &listeners);
         let known = Known::new();
         let limits = ConnectionLimits::new(wanted.resolve(&known), sockets_max);
-        let state = Mutex::new(State { wanted, known, is_looking_up: false });
+        let state = Mutex::new(LookUpState { wanted, known, is_looking_up: false });
         Arc::new(Connections { limits, listeners, look_up, state })
     }
 

@@ -26,7 +26,7 @@ use super::send::{self, FileRange};
 use super::sockets::Sockets;
 use crate::node::catch_panic::CatchPanic;
 
-/// Whoever understands a connection's requests and makes the answers.
+/// Handles a connection's requests and makes the answers.
 pub(crate) trait Requests: Send {
     /// Handles the request in a frame, whose bytes may be changed in place, and whose memory is
     /// `charge`. An answer that is ready goes into [`Self::reply`].
@@ -48,15 +48,15 @@ pub(crate) trait Requests: Send {
 pub(crate) struct Reply {
     pub(crate) frame: Writer,
     pub(crate) files: Vec<FileRange>,
-    /// For so long nothing more is read of the connection once this is sent, as Kafka does with a client
-    /// that was told a throttle time.
+    /// For so long nothing more is read of the connection once this is sent, as Kafka does with a client whose answer had
+    /// a throttle time.
     pub(crate) mute: Duration,
     /// Memory that the answer holds until it is sent, where that is counted.
     pub(crate) charge: Option<Charge>,
 }
 
 /// An answer that comes later.
-pub(crate) type Answer = Pin<Box<dyn Future<Output = Parked> + Send>>;
+pub(crate) type Answer = Pin<Box<dyn Future<Output = LateReply> + Send>>;
 
 /// What became of a request.
 pub(crate) enum Handled {
@@ -72,17 +72,17 @@ pub(crate) enum Handled {
     Close(String),
 }
 
-/// The answer of a request that was parked.
-pub(crate) struct Parked {
+/// The answer of a request that was parked, or why there is none.
+pub(crate) struct LateReply {
     pub(crate) reply: Reply,
     /// Set when the connection has to be closed instead.
     pub(crate) close: Option<String>,
 }
 
-impl Parked {
+impl LateReply {
     /// The connection has to be closed instead of answered.
-    pub(crate) fn close(reason: String) -> Parked {
-        Parked { reply: Reply::default(), close: Some(reason) }
+    pub(crate) fn close(reason: String) -> LateReply {
+        LateReply { reply: Reply::default(), close: Some(reason) }
     }
 }
 
@@ -142,8 +142,8 @@ async fn run_until_stopped<R: Requests>(
     cut_off: &mut watch::Receiver<bool>,
 ) -> Result<End, ()> {
     let mut shutdown = sockets.node.subscribe_shutdown();
-    let turn = Turn::default();
-    let mut run = pin!(CatchPanic(connection.run(&turn)));
+    let serving = ServingFlag::default();
+    let mut run = pin!(CatchPanic(connection.run(&serving)));
     let ended = tokio::select! {
         end = &mut run => Some(end),
         _ = shutdown.wait_for(|stop| *stop) => None,
@@ -151,7 +151,7 @@ async fn run_until_stopped<R: Requests>(
     match ended {
         Some(end) => end,
         // What is being served is answered; nothing else is begun.
-        None if turn.stop() => tokio::select! {
+        None if serving.stop() => tokio::select! {
             end = run => end,
             _ = cut_off.wait_for(|stop| *stop) => Ok(End::Shutdown),
         },
@@ -161,12 +161,12 @@ async fn run_until_stopped<R: Requests>(
 
 /// Whether a request is being served, and whether it is the last one.
 #[derive(Debug, Default)]
-struct Turn {
+struct ServingFlag {
     is_serving: AtomicBool,
     is_last: AtomicBool,
 }
 
-impl Turn {
+impl ServingFlag {
     /// The broker stops: says whether a request is being served, which is the last one then.
     fn stop(&self) -> bool {
         self.is_last.store(true, Ordering::Relaxed);
@@ -215,9 +215,9 @@ struct Connection<R> {
 }
 
 impl<R: Requests> Connection<R> {
-    async fn run(&mut self, turn: &Turn) -> End {
+    async fn run(&mut self, serving: &ServingFlag) -> End {
         let mut mute = Duration::ZERO;
-        while turn.go_on() {
+        while serving.go_on() {
             if !mute.is_zero() {
                 let muted = Box::pin(self.stay_mute(std::mem::take(&mut mute))).await;
                 if let Err(end) = muted {
@@ -233,7 +233,7 @@ impl<R: Requests> Connection<R> {
                 }
                 Err(FrameError::Io(error)) => return End::of(error),
             };
-            turn.is_serving.store(true, Ordering::Relaxed);
+            serving.is_serving.store(true, Ordering::Relaxed);
             self.requests.reply().frame = buffers::take_frame();
             let (bytes, charge) = self.reader.parts_mut(frame.clone());
             let handled = self.requests.handle(bytes, charge).await;
@@ -249,17 +249,17 @@ impl<R: Requests> Connection<R> {
                     mute = *after;
                     send::send(&self.stream, &mut self.idle, frame, files).await
                 }
-                Handled::Parked(answer) => match self.parked(answer, None).await {
+                Handled::Parked(answer) => match self.await_reply(answer, None).await {
                     Ok(reply) => {
                         mute = reply.mute;
-                        self.send_parked(reply).await
+                        self.send_late(reply).await
                     }
                     Err(end) => return end,
                 },
-                Handled::Held(answer, next) => match self.parked(answer, Some(&next)).await {
+                Handled::Held(answer, next) => match self.await_reply(answer, Some(&next)).await {
                     Ok(reply) => {
                         mute = reply.mute;
-                        self.send_parked(reply).await
+                        self.send_late(reply).await
                     }
                     Err(end) => return end,
                 },
@@ -282,23 +282,27 @@ impl<R: Requests> Connection<R> {
     }
 
     /// Waits for the answer of a request that is parked.
-    async fn parked(&mut self, answer: Answer, next: Option<&NextRequest>) -> Result<Reply, End> {
+    async fn await_reply(
+        &mut self,
+        answer: Answer,
+        next: Option<&NextRequest>,
+    ) -> Result<Reply, End> {
         // It brings a frame of its own when it is done; until then it keeps none.
         buffers::give_frame(std::mem::take(&mut self.requests.reply().frame));
-        let parked = tokio::select! {
+        let late = tokio::select! {
             biased;
-            parked = answer => parked,
+            late = answer => late,
             closed = self.reader.watch_closed(&mut self.stream, next) => {
                 return Err(End::of_watch(closed));
             }
         };
-        match parked.close {
+        match late.close {
             Some(reason) => Err(End::Refused(reason)),
-            None => Ok(parked.reply),
+            None => Ok(late.reply),
         }
     }
 
-    async fn send_parked(&mut self, reply: Reply) -> io::Result<()> {
+    async fn send_late(&mut self, reply: Reply) -> io::Result<()> {
         let sent = send::send(&self.stream, &mut self.idle, &reply.frame, &reply.files).await;
         buffers::give_frame(reply.frame);
         sent

@@ -185,8 +185,8 @@ impl FrameReader {
         Ok((body.end <= self.buffer.len()).then_some(body))
     }
 
-    /// Bytes the buffer should hold next, counted from its beginning, and whether the frame's
-    /// length is known.
+    /// Bytes the buffer should hold next, counted from its beginning: the frame and what may be read ahead, or a probe
+    /// while its length is not known.
     fn wanted(&self) -> usize {
         let have = &self.buffer[self.start..];
         match have.first_chunk::<4>() {

@@ -45,13 +45,13 @@ pub(crate) struct AllowedListener {
 /// Counts connections and says no to those above a limit.
 #[derive(Debug)]
 pub(crate) struct ConnectionLimits {
-    state: Mutex<State>,
-    sockets: Sockets,
+    state: Mutex<ConnectionCounts>,
+    sockets: SocketCounts,
 }
 
 /// Accepted sockets, whatever becomes of them.
 #[derive(Debug)]
-struct Sockets {
+struct SocketCounts {
     held: AtomicUsize,
     max: usize,
     refused: AtomicU64,
@@ -75,7 +75,7 @@ impl Drop for Socket {
 }
 
 #[derive(Debug)]
-struct State {
+struct ConnectionCounts {
     allowed: Allowed,
     total: usize,
     rate: Rate,
@@ -109,13 +109,13 @@ impl ConnectionLimits {
     /// Limits as they are now, and the most sockets that may be held, which does not change.
     pub(crate) fn new(allowed: Allowed, sockets_max: usize) -> Arc<ConnectionLimits> {
         Arc::new(ConnectionLimits {
-            sockets: Sockets {
+            sockets: SocketCounts {
                 held: AtomicUsize::new(0),
                 max: sockets_max,
                 refused: AtomicU64::new(0),
                 is_logged: AtomicBool::new(false),
             },
-            state: Mutex::new(State {
+            state: Mutex::new(ConnectionCounts {
                 allowed,
                 total: 0,
                 rate: Rate::default(),
@@ -129,7 +129,7 @@ impl ConnectionLimits {
 
     /// Counts an accepted socket in; `None` when there are so many that it has to be closed.
     pub(crate) fn hold(self: &Arc<Self>) -> Option<Socket> {
-        let Sockets { held, max, refused, is_logged } = &self.sockets;
+        let SocketCounts { held, max, refused, is_logged } = &self.sockets;
         if held.fetch_add(1, Ordering::Relaxed) < *max {
             return Some(Socket(Arc::clone(self)));
         }
@@ -152,7 +152,7 @@ impl ConnectionLimits {
 
     /// A connection has come; gives the milliseconds until it may be looked at.
     pub(crate) fn arrived(&self, listener: &Arc<str>, now_ms: u64) -> u64 {
-        let State { allowed, rate, listeners, .. } = &mut *self.state.lock();
+        let ConnectionCounts { allowed, rate, listeners, .. } = &mut *self.state.lock();
         let window = allowed.window;
         let broker = match is_protected(allowed, listener) {
             true => 0,

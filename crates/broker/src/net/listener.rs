@@ -38,8 +38,8 @@ pub(crate) struct SocketOptions {
     pub(crate) backlog: u32,
 }
 
-/// A socket that has its address and does not listen: whoever connects is refused, and tries another broker, instead of
-/// waiting for one that is not ready.
+/// A socket that has its address and does not listen: a client's connect is refused, and it tries another broker, instead
+/// of waiting for one that is not ready.
 #[derive(Debug)]
 pub(crate) struct BoundSocket {
     socket: TcpSocket,

@@ -9,6 +9,7 @@ pub(crate) mod openings;
 pub(crate) mod partition;
 pub(crate) mod replication;
 pub(crate) mod roles;
+pub(crate) mod shared;
 pub(crate) mod topic_settings;
 pub(crate) mod topics;
 pub(crate) mod wait;
@@ -27,9 +28,9 @@ use crate::node::pool::{CHANGES_PER_DIR, DirPools, METADATA_PER_DIR, READS_PER_D
 use leadership::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
-use partition::Shared;
 use replication::Fetchers;
 use roles::WaitingRoles;
+use shared::Shared;
 use topics::{TopicTable, TopicsGuard};
 
 /// The partitions that this node has, and what is done to them.

@@ -7,7 +7,7 @@ use thalweg_records::codec::CompressionSpec;
 use thalweg_records::validate::{BrokerCompression, ValidationConfig};
 use thalweg_records::{Compression, TimestampType};
 
-use crate::replicas::replication::{ThrottledReplicas, throttled_replicas};
+use crate::replicas::shared::{ThrottledReplicas, throttled_replicas};
 
 /// What a topic's configuration means for the data path.
 #[derive(Clone, Debug, PartialEq)]

@@ -2,7 +2,7 @@
 //!
 //! A fetch that found too little registers one [`Waiter`] with every partition it asked for. An
 //! append adds its bytes to the waiters of that partition alone and wakes those that have enough;
-//! nobody else is touched, and nothing is polled. A request that is over leaves its lists, however it
+//! no other waiter is touched, and nothing is polled. A request that is over leaves its lists, however it
 //! ended: nothing may ever be appended to a partition that clients asked for and went away.
 
 use std::sync::Arc;
@@ -10,8 +10,6 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 use tokio::sync::Notify;
-
-use crate::replicas::partition::Partition;
 
 /// One parked request.
 #[derive(Debug)]
@@ -60,58 +58,13 @@ impl Waiter {
         self.wake.notified().await;
     }
 
+    /// The request is over: its lists drop it.
+    pub(super) fn set_done(&self) {
+        self.done.store(true, Ordering::Release);
+    }
+
     fn is_done(&self) -> bool {
         self.done.load(Ordering::Acquire)
-    }
-}
-
-/// A waiter in the lists of its partitions. It leaves them when this is dropped, be it that the
-/// request is answered or that its connection is gone.
-#[derive(Debug)]
-pub(crate) struct Registered {
-    waiter: Arc<Waiter>,
-    partitions: Vec<Arc<Partition>>,
-    /// The list of each partition that it is in.
-    list: fn(&Partition) -> &WakeList,
-}
-
-impl Registered {
-    /// Registers a consumer's waiter with all of `partitions`: it waits for what is committed. What became readable
-    /// before this must be looked for again afterwards.
-    pub(crate) fn consumer(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
-        Registered::new(waiter, partitions, |partition| &partition.delayed_fetches)
-    }
-
-    /// The same for a replica, which waits for what is appended.
-    pub(crate) fn replica(waiter: Arc<Waiter>, partitions: Vec<Arc<Partition>>) -> Registered {
-        Registered::new(waiter, partitions, Partition::delayed_replica_fetches)
-    }
-
-    fn new(
-        waiter: Arc<Waiter>,
-        partitions: Vec<Arc<Partition>>,
-        list: fn(&Partition) -> &WakeList,
-    ) -> Registered {
-        for partition in &partitions {
-            list(partition).register(&waiter);
-        }
-        Registered { waiter, partitions, list }
-    }
-}
-
-impl std::ops::Deref for Registered {
-    type Target = Waiter;
-    fn deref(&self) -> &Waiter {
-        &self.waiter
-    }
-}
-
-impl Drop for Registered {
-    fn drop(&mut self) {
-        self.waiter.done.store(true, Ordering::Release);
-        for partition in &self.partitions {
-            (self.list)(partition).leave(&self.waiter);
-        }
     }
 }
 
@@ -156,14 +109,14 @@ impl Waiters {
 }
 
 impl WakeList {
-    fn register(&self, waiter: &Arc<Waiter>) {
+    pub(super) fn register(&self, waiter: &Arc<Waiter>) {
         let mut waiters = self.waiters.lock();
         waiters.list.push(Arc::clone(waiter));
         self.len.store(waiters.list.len(), Ordering::Release);
     }
 
-    fn leave(&self, waiter: &Arc<Waiter>) {
-        // Whoever was woken has been taken out; usually that is everybody.
+    pub(super) fn leave(&self, waiter: &Arc<Waiter>) {
+        // Woken waiters are removed already, usually all.
         if self.len.load(Ordering::Acquire) > 0 {
             let mut waiters = self.waiters.lock();
             waiters.leave(waiter);
@@ -215,7 +168,7 @@ mod tests {
         assert_eq!(list.len.load(Ordering::Relaxed), 0);
     }
 
-    /// Registers a waiter, as [`Registered`] does.
+    /// Registers a waiter, as a fetch does.
     fn enter(list: &WakeList) -> Arc<Waiter> {
         let waiter = Waiter::new(1);
         list.register(&waiter);
@@ -223,7 +176,7 @@ mod tests {
     }
 
     fn leave(list: &WakeList, waiter: &Arc<Waiter>) {
-        waiter.done.store(true, Ordering::Release);
+        waiter.set_done();
         list.leave(waiter);
     }
 
@@ -243,7 +196,7 @@ mod tests {
             assert!(list.waiters.lock().list.capacity() <= 2 * KEPT);
             assert!(waiters.iter().all(|waiter| Arc::strong_count(waiter) == 1));
         }
-        // Who stays is not touched by those who come and go.
+        // Waiters that stay are not touched by others that come and go.
         let stays: Vec<_> = (0..40).map(|_| enter(&list)).collect();
         for _ in 0..1_000 {
             leave(&list, &enter(&list));

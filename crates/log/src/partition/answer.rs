@@ -18,7 +18,7 @@ impl Log {
         if done.is_empty() {
             return;
         }
-        if self.unflushed_messages_due() {
+        if self.is_flush_due(self.log_end_offset()) {
             let now_ms = self.flushed.last_flush_ms();
             if !self.tell_when_flushed(done, now_ms) {
                 let flushed = self.flush(now_ms);
@@ -78,11 +78,6 @@ impl Log {
         }
     }
 
-    fn unflushed_messages_due(&self) -> bool {
-        let unflushed = self.log_end_offset() - self.flushed.recovery_point();
-        unflushed > 0 && unflushed >= self.config_ref().flush_messages
-    }
-
     /// A waiter that panics keeps nobody else from hearing their result.
     fn tell(&self, done: &mut Vec<Done>, flushed: Result<(), StorageError>) {
         for done in done.drain(..) {
@@ -94,7 +89,7 @@ impl Log {
             if std::panic::catch_unwind(told).is_err() {
                 self.home().dir.metrics.panics.add(1);
                 tracing::error!(topic = %self.topic, partition = self.partition,
-                    "whoever heard of an append panicked");
+                    "an append's waiter panicked; the other waiters get their results");
             }
         }
     }

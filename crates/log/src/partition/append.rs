@@ -44,6 +44,7 @@ struct Shape {
     max_timestamp: i64,
 }
 
+/// What has to be done for an append.
 pub(crate) enum Plan {
     /// So many bytes are ready to be written to the file.
     Write(AppendInfo, usize, Arc<OpenFile>),
@@ -51,6 +52,15 @@ pub(crate) enum Plan {
     Answer(AppendInfo),
     /// The active segment must be closed first.
     Roll,
+}
+
+/// What was done for an append.
+pub(crate) enum AppendStep {
+    Written(AppendInfo),
+    /// There is nothing to write: no batches, or duplicates.
+    Nothing(AppendInfo),
+    /// The active segment must be closed first: nothing was done.
+    RollDue,
 }
 
 impl Log {
@@ -114,9 +124,11 @@ impl Log {
         loop {
             let mut writer = self.writer();
             match self.append_now(&mut writer, records, &context)? {
-                Plan::Answer(info) => return Ok((info, false)),
-                Plan::Write(info, ..) => return Ok((info, self.flush_by_messages_due(&writer))),
-                Plan::Roll => {
+                AppendStep::Nothing(info) => return Ok((info, false)),
+                AppendStep::Written(info) => {
+                    return Ok((info, self.is_flush_due(writer.end_offset)));
+                }
+                AppendStep::RollDue => {
                     let base = self.shape(records, writer.end_offset, &context)?.first_offset;
                     drop(writer);
                     let base = self.roll_in(turn, base, context.now_ms)?;
@@ -127,27 +139,29 @@ impl Log {
         }
     }
 
-    /// One append.
+    /// Appends what needs no roll.
     pub(crate) fn append_now(
         &self,
         writer: &mut Writer,
         records: &mut Records<'_>,
         context: &AppendContext,
-    ) -> Result<Plan, AppendError> {
+    ) -> Result<AppendStep, AppendError> {
         let at = (writer.end_offset, writer.end_position);
-        let plan = self.plan(writer, at, records, context)?;
-        if let Plan::Write(_, len, file) = &plan {
-            let bytes = &records.bytes()[..*len];
-            let dir = &self.home().dir;
-            let mark = dir.pace.mark();
-            if let Err(error) = file.write_all_at(bytes, u64::from(at.1)) {
-                return Err(dir.fail("append to", &self.active_path(writer), &error).into());
-            }
-            dir.metrics.log_writes.add(1);
-            self.publish(writer, bytes)?;
-            drop(mark);
+        let (info, len, file) = match self.plan(writer, at, records, context)? {
+            Plan::Write(info, len, file) => (info, len, file),
+            Plan::Answer(info) => return Ok(AppendStep::Nothing(info)),
+            Plan::Roll => return Ok(AppendStep::RollDue),
+        };
+        let bytes = &records.bytes()[..len];
+        let dir = &self.home().dir;
+        let mark = dir.pace.mark();
+        if let Err(error) = file.write_all_at(bytes, u64::from(at.1)) {
+            return Err(dir.fail("append to", &self.active_path(writer), &error).into());
         }
-        Ok(plan)
+        dir.metrics.log_writes.add(1);
+        self.publish(writer, bytes)?;
+        drop(mark);
+        Ok(AppendStep::Written(info))
     }
 
     /// Checks an append at a given end of the log and makes it ready: files opened, offsets set,
@@ -414,20 +428,15 @@ impl Log {
             rest = &rest[batch.total_len()..];
         }
         writer.producers.map_end_offset = writer.end_offset;
-        self.published.producers(&writer.producers);
+        self.published.publish_producers(&writer.producers);
         if writer.producers.has_transactions() {
-            self.published.transactions(&writer.producers);
+            self.published.publish_transactions(&writer.producers);
         }
         self.publish_end(writer);
         let metrics = &self.home().dir.metrics;
         metrics.appends.add(1);
         metrics.append_bytes.add(written.len() as u64);
         Ok(())
-    }
-
-    pub(crate) fn flush_by_messages_due(&self, writer: &Writer) -> bool {
-        let unflushed = writer.end_offset - self.flushed.recovery_point();
-        unflushed >= self.config_ref().flush_messages
     }
 
     pub(crate) fn active_path(&self, writer: &Writer) -> std::path::PathBuf {

@@ -161,8 +161,8 @@ impl Log {
                 Producers::Reloaded(producers) => writer.producers = producers,
             }
             writer.producers.on_high_watermark(self.high_watermark());
-            self.published.producers(&writer.producers);
-            self.published.transactions(&writer.producers);
+            self.published.publish_producers(&writer.producers);
+            self.published.publish_transactions(&writer.producers);
             truncated
         });
         self.note_epochs_cut(&mut writer, role);

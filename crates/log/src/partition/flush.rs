@@ -1,8 +1,8 @@
 //! Flushing a log.
 //!
 //! The recovery point follows a flush that succeeded; a flush that fails takes the directory
-//! offline and is never repeated. Nobody who appends waits for a flush, but for the one at the
-//! close.
+//! offline and is never repeated. An append waits for a flush only with `flush.messages`
+//! (`append`, `answer`).
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -113,6 +113,12 @@ impl Log {
         self.guard("flush", &path, synced)?;
         // The partition's own directory is as new as the file.
         dir.guard("flush", dir.path(), dir.disk.sync_dir(dir.path()))
+    }
+
+    /// Whether `flush.messages` asks for a flush of a log that ends at `end`.
+    pub(crate) fn is_flush_due(&self, end: i64) -> bool {
+        let unflushed = end - self.flushed.recovery_point();
+        unflushed > 0 && unflushed >= self.config_ref().flush_messages
     }
 
     /// Flushes if `flush.ms` has passed, or if closed segments wait for it. Says whether it did.

@@ -104,8 +104,8 @@ pub(crate) struct Writer {
     pub(crate) end_position: u32,
     pub(crate) producers: ProducerState,
     pub(crate) updates: Updates,
-    /// The active segment is being closed: until it is, nobody calls its end flushed, because then
-    /// nobody would flush its indexes.
+    /// The active segment is being closed. Until it is, its end does not count as flushed, otherwise its indexes would
+    /// not be.
     pub(crate) rolling: bool,
     pub(crate) role: Role,
     /// Raised by every truncation.
@@ -282,7 +282,7 @@ impl Log {
         } else {
             self.flushed.set_metadata_unsynced(true);
         }
-        // Once it is written: a log that was not told its id is told again.
+        // Once it is written: a log without an id gets it with the next image.
         Ok(self.topic_id.set(id).is_ok() || self.topic_id() == Some(id))
     }
 
@@ -401,13 +401,13 @@ impl Log {
         }
         if self.published.has_transactions() {
             self.undecided.mark();
-            // Where a write to the disk hangs, who has the lock does it.
+            // If a write to the disk hangs, the thread that has the lock does it later.
             self.decide(Some(WRITER_WAIT_MAX));
         }
         true
     }
 
-    /// Who hears when readers of committed records may have more.
+    /// Sets the listener that is called when readers of committed records may have more.
     pub fn set_decided_listener(&self, listener: Weak<dyn DecidedListener>) {
         self.undecided.set_listener(listener);
     }
@@ -422,7 +422,7 @@ impl Log {
             let Some(mut writer) = writer else { return };
             if self.undecided.take() {
                 writer.producers.on_high_watermark(self.high_watermark());
-                self.published.transactions(&writer.producers);
+                self.published.publish_transactions(&writer.producers);
             }
         }
     }
@@ -507,7 +507,7 @@ impl Log {
         let expiration = self.home().dir.producer_expiration_ms();
         let mut writer = self.writer();
         let expired = writer.producers.expire(now_ms, expiration);
-        self.published.producers(&writer.producers);
+        self.published.publish_producers(&writer.producers);
         expired
     }
 

@@ -47,8 +47,8 @@ impl Published {
             open_txn_timestamp: AtomicI64::new(-1),
             producer_count: AtomicUsize::new(0),
         };
-        published.transactions(producers);
-        published.producers(producers);
+        published.publish_transactions(producers);
+        published.publish_producers(producers);
         published
     }
 
@@ -95,7 +95,7 @@ impl Published {
     }
 
     /// Publishes the transactions of these producers.
-    pub(crate) fn transactions(&self, producers: &ProducerState) {
+    pub(crate) fn publish_transactions(&self, producers: &ProducerState) {
         let unstable = producers
             .first_unstable_offset()
             .map_or(i64::MAX, |offset| offset.max(self.log_start_offset()));
@@ -107,7 +107,7 @@ impl Published {
 
     /// Publishes how many producers there are.
     #[inline]
-    pub(crate) fn producers(&self, producers: &ProducerState) {
+    pub(crate) fn publish_producers(&self, producers: &ProducerState) {
         self.producer_count.store(producers.len(), Ordering::Relaxed);
     }
 }

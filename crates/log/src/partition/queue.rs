@@ -54,26 +54,26 @@ impl Work {
     }
 }
 
-/// What became of an append that does not wait.
-pub(crate) enum Place {
-    /// No append is before it, and the turn is the caller's.
-    First(Box<Work>),
+/// What became of an append that does not wait; `T` is the turn.
+pub(crate) enum Entry<T> {
+    /// No append is before it, and the turn is the caller's: it is to be written at once.
+    First(T),
     /// It is queued behind others, and the turn is the caller's.
-    Behind(Box<Work>),
-    /// It is queued, and the thread that has the turn, or will have it, sees to it.
+    Behind(T),
+    /// It is queued; the thread that has the turn, or will have it, writes it.
     Queued,
     /// There is no room.
     Full,
 }
 
 /// How far a turn came with what was queued.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Progress {
-    /// Everything that was taken is done.
+    /// Everything that was taken is written.
     Done,
-    /// The rest needs a roll, which is not for this thread.
-    RollDue,
-    /// The rest is the writer thread's.
+    /// The next one needs a roll.
+    RollDue { now_ms: i64 },
+    /// The rest is the writer thread's: the directory stalls.
     Left,
 }
 
@@ -140,31 +140,32 @@ impl Queue {
         if state.is_idle() { state.work.take() } else { None }
     }
 
-    /// The turn for an append, or its place on the queue. `queued` is called, under the lock, if it is
-    /// queued.
+    /// The turn for an append, of which `turn` is made, or its place on the queue. `queued` is called, under
+    /// the lock, if it is queued.
     #[inline]
-    pub(crate) fn enter(
+    pub(crate) fn enter<T>(
         &self,
         records: &[u8],
         context: &AppendContext,
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
         queued: impl FnOnce(),
-    ) -> Place {
+        turn: impl FnOnce(Box<Work>) -> T,
+    ) -> Entry<T> {
         let mut state = self.state.lock();
         if state.is_idle()
             && let Some(work) = state.work.take()
         {
-            return Place::First(work);
+            return Entry::First(turn(work));
         }
         if !state.pending.push(records, context, waiter, token) {
-            return Place::Full;
+            return Entry::Full;
         }
         queued();
         let is_free = state.is_free();
         match state.work.take_if(|_| is_free) {
-            Some(work) => Place::Behind(work),
-            None => Place::Queued,
+            Some(work) => Entry::Behind(turn(work)),
+            None => Entry::Queued,
         }
     }
 
@@ -205,7 +206,7 @@ impl Queue {
         let is_left = work.has_taken() || !state.pending.appends.is_empty();
         state.work = Some(work);
         state.roll_due = match progress {
-            Progress::RollDue => true,
+            Progress::RollDue { .. } => true,
             Progress::Done => false,
             Progress::Left => state.roll_due && is_left,
         };

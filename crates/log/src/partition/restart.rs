@@ -106,7 +106,7 @@ impl Log {
             self.guard("flush", &self.path(), dir.disk.sync_dir(&self.path()))
         })());
         let mut writer = self.writer();
-        // Now it is so: whoever heard of it earlier would have taken it for what the log was until now.
+        // Not earlier: a flush of the old segments that began with the new generation would count for the new one.
         writer.generation = writer.generation.wrapping_add(1);
         self.cuts.note(offset);
         if worked.is_ok() {
@@ -124,8 +124,8 @@ impl Log {
             self.published.set_log_start_offset(start);
             self.published.set_high_watermark(offset);
             self.flushed.begin_at(offset);
-            self.published.producers(&writer.producers);
-            self.published.transactions(&writer.producers);
+            self.published.publish_producers(&writer.producers);
+            self.published.publish_transactions(&writer.producers);
             self.publish_end(&writer);
         }
         self.hints.void();

@@ -185,7 +185,7 @@ impl Log {
         self.epochs.truncate_from_start(offset);
         let latest = self.snapshots.latest();
         writer.producers.on_log_start_offset(offset, latest);
-        self.published.transactions(&writer.producers);
+        self.published.publish_transactions(&writer.producers);
     }
 
     pub(crate) fn delete_snapshot(

@@ -7,7 +7,7 @@ use crate::partition::producers::AppendOrigin;
 /// not appended by a follower, nor in the epoch of another leadership.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Role {
-    /// Nobody has said: whoever opened the log answers for what is appended. A broker gives every
+    /// No role was set: the caller that opened the log is responsible for what is appended. A broker gives every
     /// partition a role before it serves it.
     #[default]
     Unassigned,

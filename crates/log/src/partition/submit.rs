@@ -8,13 +8,13 @@ use std::io::IoSlice;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use crate::partition::append::{Plan, Records};
+use crate::partition::append::{AppendStep, Plan, Records};
 use crate::partition::error::{AppendError, StorageError};
 use crate::partition::log::{Log, Writer};
 use crate::partition::pending::KEPT_APPENDS;
-use crate::partition::queue::Work;
+use crate::partition::queue::{Entry, Progress, Work};
 use crate::partition::request::{AppendContext, AppendInfo, AppendWaiter, Done, Submitted};
-use crate::partition::turn::{Entry, Step, Turn};
+use crate::partition::turn::Turn;
 
 impl Log {
     /// Appends as [`Log::append_as_leader`] does, without waiting. If somebody else has the log's turn
@@ -56,11 +56,11 @@ impl Log {
         // Goes last, as in `submit`.
         let _inside = self.home().dir.pace.enter()?;
         let turn = self.enter_if_idle()?;
-        let planned = self.append_now(&mut self.writer(), &mut Records::Keep(records), context);
+        let step = self.append_now(&mut self.writer(), &mut Records::Keep(records), context);
         turn.end();
-        match planned {
-            Ok(Plan::Roll) => None,
-            Ok(Plan::Write(info, ..) | Plan::Answer(info)) => Some(Ok(info)),
+        match step {
+            Ok(AppendStep::RollDue) => None,
+            Ok(AppendStep::Written(info) | AppendStep::Nothing(info)) => Some(Ok(info)),
             Err(error) => Some(Err(error)),
         }
     }
@@ -73,23 +73,23 @@ impl Log {
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
     ) -> Submitted {
-        let (planned, flush_due) = {
+        let (step, flush_due) = {
             let mut writer = self.writer();
-            let planned = self.append_now(&mut writer, &mut Records::Assign(records), context);
-            (planned, self.flush_by_messages_due(&writer))
+            let step = self.append_now(&mut writer, &mut Records::Assign(records), context);
+            (step, self.is_flush_due(writer.end_offset))
         };
-        match planned {
-            Ok(Plan::Roll) if turn.may_roll() => {
+        match step {
+            Ok(AppendStep::RollDue) if turn.may_roll() => {
                 let appended = self.append_in(&turn, &mut Records::Assign(records), context);
                 turn.end();
                 Submitted::Done(self.flush_appended(appended, context))
             }
-            Ok(Plan::Roll) => {
+            Ok(AppendStep::RollDue) => {
                 let queued = self.enqueue(records, context, waiter, token);
                 turn.end();
                 if queued { Submitted::Queued } else { Submitted::Full }
             }
-            Ok(Plan::Write(info, ..)) => {
+            Ok(AppendStep::Written(info)) => {
                 turn.end();
                 if flush_due {
                     self.flush_then_tell(info, context.now_ms, waiter, token)
@@ -97,7 +97,7 @@ impl Log {
                     Submitted::Done(Ok(info))
                 }
             }
-            Ok(Plan::Answer(info)) => {
+            Ok(AppendStep::Nothing(info)) => {
                 turn.end();
                 Submitted::Done(Ok(info))
             }
@@ -127,11 +127,15 @@ impl Log {
 
     /// Writes what was taken off the queue, several appends with one system call. What would need a
     /// roll that has just failed is answered with that failure.
-    pub(crate) fn write_taken(&self, work: &mut Work, roll_failed: Option<&StorageError>) -> Step {
+    pub(crate) fn write_taken(
+        &self,
+        work: &mut Work,
+        roll_failed: Option<&StorageError>,
+    ) -> Progress {
         let pace = &self.home().dir.pace;
         while work.next < work.taken.appends.len() {
             if pace.must_leave() {
-                return Step::Leave;
+                return Progress::Left;
             }
             let (before, answered) = (work.next, work.done.len());
             let group =
@@ -144,10 +148,10 @@ impl Log {
                 work.taken.appends[before..work.next].iter().map(|a| a.len).sum(),
             );
             if needs_roll {
-                return Step::Roll { now_ms: work.taken.appends[work.next].context.now_ms };
+                return Progress::RollDue { now_ms: work.taken.appends[work.next].context.now_ms };
             }
         }
-        Step::Done
+        Progress::Done
     }
 
     /// A group of appends met a bug: none of them is left without an answer, which would stop the

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use crate::partition::error::StorageError;
 use crate::partition::log::Log;
-use crate::partition::queue::{Place, Progress, Work};
+use crate::partition::queue::{Entry, Progress, Work};
 use crate::partition::request::{AppendContext, AppendWaiter};
 use crate::stalls::pace::{self, QueuedWrites};
 
@@ -20,28 +20,6 @@ pub(crate) struct Turn<'a> {
     work: Option<Box<Work>>,
     /// On a thread that may wait for the disk.
     may_wait: bool,
-}
-
-/// What became of an append that does not wait.
-pub(crate) enum Entry<'a> {
-    /// Nothing is before it: it is to be written at once.
-    First(Turn<'a>),
-    /// It is queued behind others, and the turn is the caller's.
-    Behind(Turn<'a>),
-    /// It is queued; the thread that has the turn, or will have it, writes it.
-    Queued,
-    /// There is no room.
-    Full,
-}
-
-/// How far the appends that were taken off the queue are written.
-pub(crate) enum Step {
-    /// All of them.
-    Done,
-    /// The next one needs a roll.
-    Roll { now_ms: i64 },
-    /// The rest is the writer thread's: the directory stalls.
-    Leave,
 }
 
 impl Log {
@@ -63,15 +41,10 @@ impl Log {
         context: &AppendContext,
         waiter: &Arc<dyn AppendWaiter>,
         token: u64,
-    ) -> Entry<'_> {
+    ) -> Entry<Turn<'_>> {
         let queued = || self.home().dir.pace.waiting(records.len());
         let turn = |work| Turn { log: self, work: Some(work), may_wait: false };
-        match self.queue.enter(records, context, waiter, token, queued) {
-            Place::First(work) => Entry::First(turn(work)),
-            Place::Behind(work) => Entry::Behind(turn(work)),
-            Place::Queued => Entry::Queued,
-            Place::Full => Entry::Full,
-        }
+        self.queue.enter(records, context, waiter, token, queued, turn)
     }
 
     /// The turn for an append that leaves nothing on the queue; `None` where something is before it.
@@ -94,7 +67,7 @@ impl Log {
 
     /// Has the directory's writer thread take a turn.
     pub(crate) fn schedule(&self) {
-        // Without it the log is being dropped, and nobody waits for it.
+        // Without it the log is being dropped, and no append waits for it.
         if let Some(log) = self.to_arc()
             && self.queue.begin_schedule()
         {
@@ -114,7 +87,7 @@ impl QueuedWrites for Log {
     fn take_turn(&self) {
         // First, so that what comes from here on is scheduled again.
         self.queue.end_schedule();
-        // Whoever has the turn sees what is queued.
+        // The thread that has the turn sees what is queued.
         if let Some(turn) = self.try_turn(true) {
             turn.end();
         }
@@ -123,7 +96,7 @@ impl QueuedWrites for Log {
     fn panicked(&self) {
         self.home().dir.metrics.panics.add(1);
         tracing::error!(topic = %self.topic, partition = self.partition,
-            "whoever heard of an append panicked");
+            "a turn on the log directory's writer thread panicked");
     }
 }
 
@@ -157,11 +130,11 @@ impl Turn<'_> {
                 return;
             }
             match progress {
-                Progress::RollDue => return log.ask_for_roll(),
+                Progress::RollDue { .. } => return log.ask_for_roll(),
                 Progress::Left => return log.schedule(),
                 Progress::Done => {}
             }
-            // Whoever else has the turn now ends it like this one.
+            // Another thread's turn ends the same way.
             let Some(next) = log.try_turn(may_wait) else { return };
             turn = next;
             if let Some(work) = turn.work.as_mut().filter(|work| work.done.capacity() == 0) {
@@ -198,22 +171,22 @@ impl Turn<'_> {
             if !work.has_taken() {
                 log.queue.swap_pending(&mut work.taken);
             }
-            match log.write_taken(work, roll_failed.as_ref()) {
-                Step::Done => {
+            let progress = log.write_taken(work, roll_failed.as_ref());
+            match progress {
+                Progress::Done => {
                     // Now, and not with the next list, which may be long in coming.
                     work.taken.clear();
                     work.next = 0;
-                    return Progress::Done;
+                    return progress;
                 }
-                Step::Leave => return Progress::Left,
-                Step::Roll { .. } if !may_roll => return Progress::RollDue,
-                Step::Roll { now_ms } => {
-                    // Those that need it are told why it came to nothing, and the next one tries again.
-                    // That the directory is offline they hear by themselves.
+                Progress::RollDue { now_ms } if may_roll => {
+                    // If the failure is retriable, appends that need the roll fail with its error, and the next one tries
+                    // again. Otherwise the directory is offline, which they find by themselves.
                     let roll = AssertUnwindSafe(|| log.roll_in(self, 0, now_ms));
                     let rolled = catch_unwind(roll).unwrap_or_else(|_| Err(log.roll_panicked()));
                     roll_failed = rolled.err().filter(|failure| failure.is_retriable);
                 }
+                Progress::RollDue { .. } | Progress::Left => return progress,
             }
         }
     }

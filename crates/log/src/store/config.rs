@@ -42,8 +42,7 @@ pub struct ManagerConfig {
     pub max_inline_appends: usize,
     /// `producer.id.expiration.ms`
     pub producer_expiration_ms: i64,
-    /// Where rolls and flushes run that nobody waits for. Without one, whoever causes them does
-    /// them.
+    /// Runs rolls and flushes in the background. Without one they run in place.
     pub executor: Option<Arc<dyn Executor>>,
     /// Hears of directories that fail.
     pub listener: Option<Arc<dyn DirFailureListener>>,

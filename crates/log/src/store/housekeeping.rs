@@ -20,8 +20,7 @@ use crate::partition::offset_checkpoint::{
 use crate::store::config::OpenReport;
 use crate::store::manager::LogManager;
 
-/// What is done now and then for one log directory. A disk that hangs holds up whoever does it, and
-/// nobody who does it for another directory.
+/// Periodic tasks of one log directory. A hanging disk blocks only its own directory's tasks.
 #[derive(Clone, Copy, Debug)]
 pub struct DirLogs<'a> {
     manager: &'a LogManager,

@@ -187,8 +187,8 @@ impl LogManager {
         stray: bool,
     ) -> Result<(), StorageError> {
         let _change = log.lock_change();
-        // Nobody appends while the turn is ours; who reads or flushes finds the log closed when its
-        // files are not where they were.
+        // Appends need the turn, which is ours; readers and flushes find the log closed when its files are not where they
+        // were.
         let turn = log.wait_turn();
         log.close();
         let renamed = self.rename_closed(log, now_ms, stray);

@@ -120,11 +120,11 @@ impl<'a> Figures<'a> {
             let table = self.services.replicas.topics();
             let mut figures = Partitions { topics: table.len(), ..Partitions::default() };
             for partition in table.iter().flat_map(|topic| topic.partitions()) {
-                let lacks = partition.lacks();
+                let missing = partition.missing_replicas();
                 figures.here += 1;
                 figures.led += usize::from(partition.led_epoch().is_ok());
-                figures.under_replicated += usize::from(lacks.replicas);
-                figures.under_min_isr += usize::from(lacks.min_isr);
+                figures.under_replicated += usize::from(missing.replicas);
+                figures.under_min_isr += usize::from(missing.min_isr);
                 figures.producers += partition.log.producer_count();
             }
             figures

@@ -1,9 +1,10 @@
 //! Puts what was found into a frame: small pieces are copied from the page cache, larger ones go
-//! from the file to the socket. Nobody waits for a disk on a worker thread.
+//! from the file to the socket. Worker threads do not wait for a disk.
 
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use thalweg_wire::messages::fetch_response::{
@@ -12,13 +13,14 @@ use thalweg_wire::messages::fetch_response::{
 };
 use thalweg_wire::{ErrorCode, RecordsRef, Uuid, Writer};
 
+use super::plan::{Asks, Plan, Terms};
 use super::read::{Attempt, Cold, Part};
-use super::{Asks, Plan, Terms};
+use super::room::PARTITIONS_FREE;
 use crate::api::context::Context;
-use crate::api::fetch_session::{NO_SESSION, TopicKey};
+use crate::api::fetch_session::{NO_SESSION, Session, TopicKey, Wanted};
 use crate::api::leader_hints::{LeaderHints, NamedLeaders};
 use crate::net::budget::{Budget, Charge};
-use crate::net::connection::{Parked, Reply};
+use crate::net::connection::{LateReply, Reply};
 use crate::net::send::FileRange;
 use crate::replicas::partition::Piece;
 
@@ -30,7 +32,7 @@ const FIRST_WITH_LEADERS: i16 = 16;
 /// Memory that an answer takes for each partition that it mentions, beside its records: what it is made of, and its part
 /// of the frame, which may have grown to twice what is in it.
 const PARTITION_BYTES: usize = size_of::<PartitionDataRef<'_>>()
-    + size_of::<Source>()
+    + size_of::<RecordsSource>()
     + size_of::<FileRange>()
     + size_of::<Vec<AbortedTransactionRef<'_>>>()
     + 128;
@@ -51,7 +53,7 @@ pub(super) enum Failed {
 }
 
 /// Where the bytes of each partition's records are.
-enum Source {
+enum RecordsSource {
     Empty,
     /// In the copy buffer.
     Copied(Range<usize>),
@@ -65,6 +67,7 @@ pub(super) fn write(
     terms: &Terms,
     plan: &Plan,
     attempt: Attempt,
+    throttle: Duration,
     frame: &mut Writer,
 ) -> Result<Written, Failed> {
     let budget = context.services.front.fetch_budget();
@@ -73,14 +76,14 @@ pub(super) fn write(
         Err(NotGathered::Cold(cold)) => return Err(Failed::NeedsDisk(attempt, cold)),
         Err(NotGathered::Io(error)) => return Err(Failed::Close(unreadable(&error))),
     };
-    write_gathered(context, terms, plan, attempt, gathered, frame).map_err(Failed::Close)
+    write_gathered(context, terms, plan, attempt, gathered, throttle, frame).map_err(Failed::Close)
 }
 
-impl Terms {
+impl Written {
     /// The answer of a fetch that was parked.
-    pub(super) fn parked(&self, frame: Writer, written: Written) -> Parked {
-        let Written { files, charge } = written;
-        Parked { reply: Reply { frame, files, mute: self.throttle, charge }, close: None }
+    pub(super) fn late_reply(self, frame: Writer, throttle: Duration) -> LateReply {
+        let Written { files, charge } = self;
+        LateReply { reply: Reply { frame, files, mute: throttle, charge }, close: None }
     }
 }
 
@@ -96,7 +99,7 @@ pub(super) enum NotGathered {
 
 pub(super) struct Gathered {
     copied: Bytes,
-    sources: Vec<Source>,
+    sources: Vec<RecordsSource>,
     files: Vec<FileRange>,
 }
 
@@ -136,7 +139,7 @@ pub(super) fn gather(
     let mut files = Vec::new();
     for part in parts {
         let Some(piece) = &part.piece else {
-            sources.push(Source::Empty);
+            sources.push(RecordsSource::Empty);
             continue;
         };
         let dir = part.partition.as_ref().map(|partition| partition.log.dir());
@@ -159,10 +162,10 @@ pub(super) fn gather(
         if piece.len < sendfile_from {
             let start = copied.len();
             piece.copy_into(&mut copied, may_wait).map_err(missed)?;
-            sources.push(Source::Copied(start..copied.len()));
+            sources.push(RecordsSource::Copied(start..copied.len()));
         } else {
             piece.warm(may_wait).map_err(missed)?;
-            sources.push(Source::File(files.len() as u32, piece.len));
+            sources.push(RecordsSource::File(files.len() as u32, piece.len));
             files.push(range(piece));
         }
     }
@@ -178,31 +181,47 @@ fn range(piece: &Piece) -> FileRange {
     FileRange { file: Arc::clone(&piece.file), offset: piece.position }
 }
 
+/// The session takes note of what is sent; the answer has the bytes that were gathered.
 pub(super) fn write_gathered(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
     attempt: Attempt,
     gathered: Gathered,
+    throttle: Duration,
     frame: &mut Writer,
 ) -> Result<Written, String> {
     let mut charge = room_to_answer(context, terms, plan, &attempt)?;
-    let (session_id, only_changed) = match &plan.asks {
+    let session_id = answer_session(context, terms, plan, &attempt);
+    let aborted = aborted_transactions(&attempt);
+    let only_changed = matches!(plan.asks, Asks::Changed(_));
+    let answered = build_partitions(context, terms, &attempt, &gathered, &aborted, only_changed);
+    let (bytes, throttled) = (answered.bytes, answered.throttled);
+    encode(context, terms, answered, session_id, throttle, frame)?;
+    count(context, terms, bytes, throttled);
+    if let Some(charge) = &mut charge {
+        charge.lower_to(frame.capacity());
+    }
+    Ok(Written { files: gathered.files, charge })
+}
+
+/// The session of the answer, which has noted what is sent.
+fn answer_session(context: &Context, terms: &Terms, plan: &Plan, attempt: &Attempt) -> i32 {
+    match &plan.asks {
         Asks::Changed(session) => {
             let mut session = session.lock();
-            note_told(&mut session, &attempt);
+            note_told(&mut session, attempt);
             // As Kafka says that it has closed a session.
-            (if session.is_ended() { NO_SESSION } else { session.id }, true)
+            if session.is_ended() { NO_SESSION } else { session.id }
         }
-        Asks::All { wanted, keep } => {
-            (make_session(context, terms, wanted, &attempt, *keep), false)
-        }
-    };
+        Asks::All { wanted, keep } => make_session(context, terms, wanted, attempt, *keep),
+    }
+}
 
-    let aborted: Vec<Vec<AbortedTransactionRef<'_>>> = attempt
-        .parts
-        .iter()
-        .filter_map(|part| part.aborted.as_ref())
+/// The aborted transactions of each partition that has a list of them.
+fn aborted_transactions(attempt: &Attempt) -> Vec<Vec<AbortedTransactionRef<'_>>> {
+    let lists = attempt.parts.iter().filter_map(|part| part.aborted.as_ref());
+    lists
         .map(|list| {
             list.iter()
                 .map(|&(producer_id, first_offset)| AbortedTransactionRef {
@@ -212,11 +231,32 @@ pub(super) fn write_gathered(
                 })
                 .collect()
         })
-        .collect();
+        .collect()
+}
+
+/// The partitions of an answer.
+struct AnsweredPartitions<'a> {
+    parts: Vec<PartitionDataRef<'a>>,
+    /// Topic of each run of neighbouring partitions, and where its run ends.
+    runs: Vec<(&'a TopicKey, usize)>,
+    /// Leaders that are named.
+    leaders: NamedLeaders,
+    /// Bytes of records, and how many of them count against the leader's throttle.
+    bytes: u64,
+    throttled: u64,
+}
+
+fn build_partitions<'a>(
+    context: &Context,
+    terms: &Terms,
+    attempt: &'a Attempt,
+    gathered: &'a Gathered,
+    aborted: &'a [Vec<AbortedTransactionRef<'a>>],
+    only_changed: bool,
+) -> AnsweredPartitions<'a> {
     let mut aborted = aborted.iter();
     let mut leaders = NamedLeaders::default();
     let mut parts: Vec<PartitionDataRef<'_>> = Vec::with_capacity(attempt.parts.len());
-    // Topic of each run of neighbouring partitions, and where its run ends.
     let mut runs: Vec<(&TopicKey, usize)> = Vec::new();
     let (mut bytes, mut throttled) = (0u64, 0u64);
     for (part, source) in attempt.parts.iter().zip(&gathered.sources) {
@@ -225,9 +265,11 @@ pub(super) fn write_gathered(
             continue;
         }
         let records = match source {
-            Source::Empty => RecordsRef::Inline(&[]),
-            Source::Copied(range) => RecordsRef::Shared(gathered.copied.slice(range.clone())),
-            Source::File(id, len) => RecordsRef::External { id: *id, len: *len },
+            RecordsSource::Empty => RecordsRef::Inline(&[]),
+            RecordsSource::Copied(range) => {
+                RecordsRef::Shared(gathered.copied.slice(range.clone()))
+            }
+            RecordsSource::File(id, len) => RecordsRef::External { id: *id, len: *len },
         };
         bytes += records.len() as u64;
         let is_throttled = terms.replica.is_some()
@@ -260,6 +302,18 @@ pub(super) fn write_gathered(
             _ => runs.push((&part.topic, parts.len())),
         }
     }
+    AnsweredPartitions { parts, runs, leaders, bytes, throttled }
+}
+
+fn encode(
+    context: &Context,
+    terms: &Terms,
+    answered: AnsweredPartitions<'_>,
+    session_id: i32,
+    throttle: Duration,
+    frame: &mut Writer,
+) -> Result<(), String> {
+    let AnsweredPartitions { parts, runs, leaders, .. } = answered;
     let mut start = 0;
     let topics: Vec<FetchableTopicResponseRef<'_>> = runs
         .iter()
@@ -290,7 +344,7 @@ pub(super) fn write_gathered(
         })
         .collect();
     let response = FetchResponseRef {
-        throttle_time_ms: i32::try_from(terms.throttle.as_millis()).unwrap_or(i32::MAX),
+        throttle_time_ms: i32::try_from(throttle.as_millis()).unwrap_or(i32::MAX),
         error_code: ErrorCode::NONE,
         session_id,
         responses: &topics,
@@ -300,7 +354,11 @@ pub(super) fn write_gathered(
     response
         .encode(frame, context.version)
         .and_then(|()| frame.end_frame())
-        .map_err(|error| format!("Fetch cannot be answered: {error}"))?;
+        .map_err(|error| format!("Fetch cannot be answered: {error}"))
+}
+
+/// Counts the bytes of records of an answer, and how many of them count against the leader's throttle.
+fn count(context: &Context, terms: &Terms, bytes: u64, throttled: u64) {
     let metrics = context.services.node.metrics();
     match terms.replica {
         None => metrics.bytes_out.add(bytes),
@@ -310,10 +368,6 @@ pub(super) fn write_gathered(
             context.services.replicas.shared().throttles.leader.record(throttled, now);
         }
     }
-    if let Some(charge) = &mut charge {
-        charge.lower_to(frame.capacity());
-    }
-    Ok(Written { files: gathered.files, charge })
 }
 
 /// Memory for an answer that mentions many partitions, which its client may be slow to take. Without room the connection
@@ -328,7 +382,7 @@ fn room_to_answer(
         Asks::All { .. } => attempt.parts.len(),
         Asks::Changed(_) => attempt.parts.iter().filter(|part| part.changed).count(),
     };
-    if partitions <= super::PARTITIONS_FREE {
+    if partitions <= PARTITIONS_FREE {
         return Ok(None);
     }
     let bytes = partitions * PARTITION_BYTES;
@@ -341,16 +395,12 @@ fn room_to_answer(
     Ok(Some(charge))
 }
 
-/// Remembers what the fetcher is told, and where its next turn begins.
-fn note_told(session: &mut crate::api::fetch_session::Session, attempt: &Attempt) {
+/// Stores the offsets that are sent, and where the next turn begins.
+fn note_told(session: &mut Session, attempt: &Attempt) {
     let mut last = None;
     for part in &attempt.parts {
         if let Some(wanted) = session.slot_mut(part.slot) {
-            // After an error the next answer mentions the partition again, as in Kafka; also after one that has a follower
-            // cut off its log, which takes nothing else from it.
-            let ok = part.error.is_ok() && part.diverging.is_none();
-            wanted.told_high_watermark = if ok { part.high_watermark } else { -1 };
-            wanted.told_log_start = if ok { part.log_start_offset } else { -1 };
+            wanted.note_told(part.told());
         }
         if part.piece.is_some() {
             last = Some(part.slot);
@@ -364,7 +414,7 @@ fn note_told(session: &mut crate::api::fetch_session::Session, attempt: &Attempt
 fn make_session(
     context: &Context,
     terms: &Terms,
-    wanted: &[crate::api::fetch_session::Wanted],
+    wanted: &[Wanted],
     attempt: &Attempt,
     keep: bool,
 ) -> i32 {
@@ -373,10 +423,7 @@ fn make_session(
     }
     let told = wanted.iter().zip(&attempt.parts).map(|(wanted, part)| {
         let mut wanted = wanted.clone();
-        if part.error.is_ok() && part.diverging.is_none() {
-            wanted.told_high_watermark = part.high_watermark;
-            wanted.told_log_start = part.log_start_offset;
-        }
+        wanted.note_told(part.told());
         wanted
     });
     let now = context.services.node.clock().monotonic_ms();
@@ -394,7 +441,7 @@ mod tests {
 
     use super::*;
     use crate::replicas::partition::{
-        AppendResults, OwnAppend, Partition, ReadRequest, SubmittedOwn,
+        AppendResultSlot, OwnAppend, Partition, ReadRequest, SubmittedOwn,
     };
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
@@ -409,7 +456,7 @@ mod tests {
         let mut builder = BatchBuilder::new(BatchOptions::default());
         builder.append(1, None, Some(b"value"), &[]);
         let mut batch = builder.finish(&mut Compressor::new()).unwrap();
-        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+        let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResultSlot>::default();
         let appended = partition.submit_own(&mut batch, OwnAppend::Records, 0, 0, &waiter, 0);
         assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
         let request = ReadRequest {
@@ -433,7 +480,7 @@ mod tests {
         let budget = Budget::new(100);
         let parts = [part];
         let gathered = gather(&budget, &parts, &[]).ok().unwrap();
-        assert!(matches!(&gathered.sources[..], [Source::Copied(_)]));
+        assert!(matches!(&gathered.sources[..], [RecordsSource::Copied(_)]));
         assert_eq!(gathered.copied, batch);
         assert_eq!(budget.used(), batch.len());
         let copy = gathered.copied.slice(..10);
@@ -442,7 +489,7 @@ mod tests {
 
         let without_room = gather(&budget, &parts, &[]).ok().unwrap();
         assert!(
-            matches!(&without_room.sources[..], [Source::File(0, len)] if *len as usize == batch.len())
+            matches!(&without_room.sources[..], [RecordsSource::File(0, len)] if *len as usize == batch.len())
         );
         assert!(without_room.copied.is_empty());
         assert_eq!(without_room.files[0].offset, 0);

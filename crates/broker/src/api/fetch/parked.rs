@@ -1,14 +1,21 @@
-//! A fetch that is parked, as a state machine: each state ends in the next one, and the last in an answer.
+//! A fetch as a state machine: each state ends in the next one, and the last in an answer.
 //!
-//! ```text
-//! Reads ──────────┬─> AwaitsEpoch ─┬─> AwaitsRecords ──> Answers ─┬─> Answered
-//!   (a cold index)├────────────────┘          ^            ^       └─> Gathers ─┬─> Answered
-//!                 └───────────────────────────┴────────────┘         (cold      └─> LeavesOut ─> Answered
-//!                                                                     records)      (no room)
-//! ```
+//! | State | Entered from | Next |
+//! |---|---|---|
+//! | `Reads` | the first look, which met a cold index | `AwaitsMetadata`, `AwaitsRecords`, `Answers` |
+//! | `AwaitsMetadata` | the first look, `Reads` | `AwaitsRecords`, `Answers` |
+//! | `AwaitsRecords` | the first look, `Reads`, `AwaitsMetadata` | `Answers` |
+//! | `Answers` | the first look, `Reads`, `AwaitsMetadata`, `AwaitsRecords` | `Answered`; `Gathers` if records are cold |
+//! | `Gathers` | `Answers` | `Answered`; `LeavesOut` without room to wait for the disk |
+//! | `LeavesOut` | `Gathers`, `LeavesOut` | `Answered`; `LeavesOut` if another directory is cold |
+//! | `Answered` | `Answers`, `Gathers`, `LeavesOut`; from every state that waits if the broker stops | none |
+//!
+//! The first look is on the connection's task. A fetch that it finds in `Answers` is answered there, and parked only if
+//! records are cold, in `Gathers`.
 //!
 //! *Invariants*: what a fetch holds while it waits is charged, and the charge goes with work on another thread, which
-//! goes on when the client has gone. A replica's state is noted once, with the first look that is not for its epoch.
+//! goes on when the client has gone. What a request says of a replica's log is noted with the first look at a partition,
+//! and with those that wait for metadata: what is looked for later was asked for then.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,35 +23,62 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::answer::{self, Failed};
-use super::read::{self, Attempt, Cold};
-use super::{NO_ROOM_THROTTLE, Plan, Terms, room_to_read, room_to_wait};
+use super::plan::{Plan, Terms};
+use super::read::{self, Attempt, Cold, Looks};
+use super::room::{NO_ROOM_THROTTLE, room_to_read, room_to_wait, throttle_if_nothing};
 use crate::api::context::Context;
 use crate::net::budget::Charge;
 use crate::net::buffers;
-use crate::net::connection::Parked;
+use crate::net::connection::LateReply;
 use crate::node::pool::Stopped;
-use crate::replicas::wait::{Registered, Waiter};
+use crate::replicas::partition::Registered;
+use crate::replicas::wait::Waiter;
 
-/// How long a fetch in a leader epoch that this broker does not know yet waits for it, at most: the fetcher has learned
-/// of a leader change earlier.
-const EPOCH_WAIT_MAX: Duration = Duration::from_millis(50);
+/// How long a fetch waits for this broker's metadata at most, if it is behind the fetcher's: the fetcher has learned of a
+/// leader change earlier.
+const METADATA_WAIT_MAX: Duration = Duration::from_millis(50);
 
 /// Where a parked fetch stands.
 pub(super) enum State {
     /// The disk of a directory is waited for, before anything is known.
     Reads { cold: Cold, room: Charge },
-    /// The leader epoch that the fetcher knows is waited for.
-    AwaitsEpoch { attempt: Attempt, room: Charge },
+    /// This broker's metadata is behind the fetcher's, and newer metadata is waited for.
+    AwaitsMetadata { attempt: Attempt, room: Charge },
     /// More records are waited for.
     AwaitsRecords { attempt: Attempt, room: Charge },
     /// There is enough, or the time is over. A fetch that has waited for an index keeps its room for the records.
-    Answers { attempt: Attempt, room: Option<Charge> },
+    Answers { attempt: Attempt, room: Option<Charge>, throttle: Duration },
     /// Records are not in the page cache: their disks are waited for.
-    Gathers { attempt: Attempt, cold: Cold, room: Option<Charge> },
+    Gathers { attempt: Attempt, cold: Cold, room: Option<Charge>, throttle: Duration },
     /// There is no room to wait for disks: records in the page cache are the answer.
     LeavesOut { attempt: Attempt, cold: Cold },
     /// The end.
-    Answered(Parked),
+    Answered(LateReply),
+}
+
+impl State {
+    /// The state that follows the first look. `room` is what the look itself has waited with, if it had to.
+    pub(super) fn after_first_look(
+        context: &Context,
+        terms: &Terms,
+        plan: &Plan,
+        attempt: Attempt,
+        mut room: Option<Charge>,
+    ) -> State {
+        if attempt.waits_for_metadata(terms)
+            && let Some(room) = room.take().or_else(|| room_to_wait(context, plan, &attempt))
+        {
+            return State::AwaitsMetadata { attempt, room };
+        }
+        if attempt.may_be_answered(terms) {
+            return State::Answers { attempt, room, throttle: Duration::ZERO };
+        }
+        drop(room);
+        match room_to_wait(context, plan, &attempt) {
+            Some(room) => State::AwaitsRecords { attempt, room },
+            None => State::Answers { attempt, room: None, throttle: NO_ROOM_THROTTLE },
+        }
+    }
 }
 
 /// A fetch that is parked.
@@ -60,49 +94,32 @@ impl ParkedFetch {
     }
 
     /// Goes from state to state until the fetch is answered.
-    pub(super) async fn run(mut self, mut state: State) -> Parked {
+    pub(super) async fn run(self, mut state: State) -> LateReply {
         loop {
             state = match state {
                 State::Reads { cold, room } => Box::pin(self.read(cold, room)).await,
-                State::AwaitsEpoch { attempt, room } => self.await_epoch(attempt, room).await,
+                State::AwaitsMetadata { attempt, room } => self.await_metadata(attempt, room).await,
                 State::AwaitsRecords { attempt, room } => self.await_records(attempt, room).await,
-                State::Answers { attempt, room } => self.answer(attempt, room),
-                State::Gathers { attempt, cold, room } => {
-                    Box::pin(self.gather(attempt, cold, room)).await
+                State::Answers { attempt, room, throttle } => self.answer(attempt, room, throttle),
+                State::Gathers { attempt, cold, room, throttle } => {
+                    Box::pin(self.gather(attempt, cold, room, throttle)).await
                 }
                 State::LeavesOut { attempt, cold } => self.leave_out(attempt, cold),
-                State::Answered(parked) => return parked,
+                State::Answered(reply) => return reply,
             };
         }
     }
 
-    async fn read(&mut self, cold: Cold, mut room: Charge) -> State {
-        let attempt = match self.attempt_waiting(cold, &mut room).await {
+    async fn read(&self, cold: Cold, mut room: Charge) -> State {
+        let attempt = match self.look_waiting(Looks::First, cold, &mut room).await {
             Ok(attempt) => attempt,
             Err(stopped) => return closed(&stopped),
         };
-        if attempt.waits_for_metadata(&self.terms) {
-            return State::AwaitsEpoch { attempt, room };
-        }
-        self.terms.note_replica();
-        if attempt.may_be_answered(&self.terms) {
-            return State::Answers { attempt, room: Some(room) };
-        }
-        drop(room);
-        match room_to_wait(&self.context, &self.plan, &attempt) {
-            Some(room) => {
-                self.context.services.node.metrics().fetches_parked.add(1);
-                State::AwaitsRecords { attempt, room }
-            }
-            None => {
-                self.terms.throttle = NO_ROOM_THROTTLE;
-                State::Answers { attempt, room: None }
-            }
-        }
+        State::after_first_look(&self.context, &self.terms, &self.plan, attempt, Some(room))
     }
 
-    async fn await_epoch(&mut self, first: Attempt, mut room: Charge) -> State {
-        let deadline = Instant::now() + EPOCH_WAIT_MAX.min(self.terms.max_wait);
+    async fn await_metadata(&self, first: Attempt, mut room: Charge) -> State {
+        let deadline = Instant::now() + METADATA_WAIT_MAX.min(self.terms.max_wait);
         let mut attempt = first;
         let mut is_late = false;
         while !is_late && attempt.waits_for_metadata(&self.terms) && !self.is_stopping() {
@@ -111,7 +128,7 @@ impl ParkedFetch {
             let waiter = register(&self.terms, &attempt);
             // There is room for one.
             drop(attempt);
-            attempt = match self.look_again(None, &mut room).await {
+            attempt = match self.look_again(Looks::First, None, &mut room).await {
                 Ok(attempt) => attempt,
                 Err(stopped) => return closed(&stopped),
             };
@@ -122,27 +139,26 @@ impl ParkedFetch {
                     () = tokio::time::sleep_until(deadline) => true,
                 };
                 drop(attempt);
-                attempt = match self.look_again(None, &mut room).await {
+                attempt = match self.look_again(Looks::First, None, &mut room).await {
                     Ok(attempt) => attempt,
                     Err(stopped) => return closed(&stopped),
                 };
             }
         }
-        self.terms.note_replica();
         match attempt.may_be_answered(&self.terms) {
-            true => State::Answers { attempt, room: None },
+            true => State::Answers { attempt, room: None, throttle: Duration::ZERO },
             false => State::AwaitsRecords { attempt, room },
         }
     }
 
-    async fn await_records(&mut self, first: Attempt, mut room: Charge) -> State {
+    async fn await_records(&self, first: Attempt, mut room: Charge) -> State {
         let deadline = Instant::now() + self.terms.max_wait;
         let mut attempt = first;
         loop {
             let missing = attempt.missing(&self.terms);
             let waiter = register(&self.terms, &attempt);
             // What came between the attempt and the registration woke no fetch.
-            attempt = match self.look_again(Some(attempt), &mut room).await {
+            attempt = match self.look_again(Looks::Again, Some(attempt), &mut room).await {
                 Ok(attempt) => attempt,
                 Err(stopped) => return closed(&stopped),
             };
@@ -155,7 +171,7 @@ impl ParkedFetch {
                 is_over =
                     self.wait_for_more(&attempt, &waiter, deadline).await || self.is_stopping();
                 let before = (!waiter.is_changed()).then_some(attempt);
-                attempt = match self.look_again(before, &mut room).await {
+                attempt = match self.look_again(Looks::Again, before, &mut room).await {
                     Ok(attempt) => attempt,
                     Err(stopped) => return closed(&stopped),
                 };
@@ -168,22 +184,26 @@ impl ParkedFetch {
             if is_over || is_enough {
                 // Copies for the answer come from the same budget.
                 drop(room);
-                return State::Answers { attempt, room: None };
+                return State::Answers { attempt, room: None, throttle: Duration::ZERO };
             }
         }
     }
 
-    fn answer(&self, attempt: Attempt, room: Option<Charge>) -> State {
-        let mut frame = buffers::take_frame();
-        match answer::write(&self.context, &self.terms, &self.plan, attempt, &mut frame) {
-            Ok(written) => State::Answered(self.terms.parked(frame, written)),
-            Err(Failed::Close(reason)) => State::Answered(Parked::close(reason)),
-            Err(Failed::NeedsDisk(attempt, cold)) => State::Gathers { attempt, cold, room },
+    fn answer(&self, attempt: Attempt, room: Option<Charge>, throttle: Duration) -> State {
+        match self.write(attempt, throttle) {
+            Ok(reply) => State::Answered(reply),
+            Err((attempt, cold)) => State::Gathers { attempt, cold, room, throttle },
         }
     }
 
     /// On the pool of the directory that is cold, and on that of the next one.
-    async fn gather(&self, attempt: Attempt, mut cold: Cold, room: Option<Charge>) -> State {
+    async fn gather(
+        &self,
+        attempt: Attempt,
+        mut cold: Cold,
+        room: Option<Charge>,
+        throttle: Duration,
+    ) -> State {
         let Some(mut room) = room.or_else(|| room_to_read(&self.context, &self.plan)) else {
             return State::LeavesOut { attempt, cold };
         };
@@ -211,31 +231,40 @@ impl ParkedFetch {
                         plan,
                         same,
                         gathered,
+                        throttle,
                         &mut frame,
                     );
                     return State::Answered(match written {
-                        Ok(written) => self.terms.parked(frame, written),
-                        Err(reason) => Parked::close(reason),
+                        Ok(written) => written.late_reply(frame, throttle),
+                        Err(reason) => LateReply::close(reason),
                     });
                 }
                 Err(answer::NotGathered::Cold(next)) => {
                     (attempt, cold, room) = (same, next, held);
                 }
                 Err(answer::NotGathered::Io(error)) => {
-                    return State::Answered(Parked::close(answer::unreadable(&error)));
+                    return State::Answered(LateReply::close(answer::unreadable(&error)));
                 }
             }
         }
     }
 
-    fn leave_out(&mut self, mut attempt: Attempt, cold: Cold) -> State {
+    fn leave_out(&self, mut attempt: Attempt, cold: Cold) -> State {
         attempt.leave_out(&cold.0);
-        self.terms.throttle_if_nothing(&attempt);
+        let throttle = throttle_if_nothing(&attempt);
+        match self.write(attempt, throttle) {
+            Ok(reply) => State::Answered(reply),
+            Err((attempt, cold)) => State::LeavesOut { attempt, cold },
+        }
+    }
+
+    /// Writes the answer if no byte of it has to come from a disk.
+    fn write(&self, attempt: Attempt, throttle: Duration) -> Result<LateReply, (Attempt, Cold)> {
         let mut frame = buffers::take_frame();
-        match answer::write(&self.context, &self.terms, &self.plan, attempt, &mut frame) {
-            Ok(written) => State::Answered(self.terms.parked(frame, written)),
-            Err(Failed::Close(reason)) => State::Answered(Parked::close(reason)),
-            Err(Failed::NeedsDisk(attempt, cold)) => State::LeavesOut { attempt, cold },
+        match answer::write(&self.context, &self.terms, &self.plan, attempt, throttle, &mut frame) {
+            Ok(written) => Ok(written.late_reply(frame, throttle)),
+            Err(Failed::Close(reason)) => Ok(LateReply::close(reason)),
+            Err(Failed::NeedsDisk(attempt, cold)) => Err((attempt, cold)),
         }
     }
 
@@ -254,22 +283,28 @@ impl ParkedFetch {
     /// Looks again, at what is new since `before` if there is that, off the worker as soon as a disk has to be waited for.
     async fn look_again(
         &self,
+        looks: Looks,
         before: Option<Attempt>,
         room: &mut Charge,
     ) -> Result<Attempt, Stopped> {
         let found = match before {
-            Some(before) => read::refresh(&self.context, &self.terms, &self.plan, before),
-            None => read::attempt(&self.context, &self.terms, &self.plan, &[]),
+            Some(before) => read::refresh(&self.context, &self.terms, &self.plan, looks, before),
+            None => read::look(&self.context, &self.terms, &self.plan, looks, &[]),
         };
         match found {
             Ok(attempt) => Ok(attempt),
-            Err(cold) => Box::pin(self.attempt_waiting(cold, room)).await,
+            Err(cold) => Box::pin(self.look_waiting(looks, cold, room)).await,
         }
     }
 
     /// Looks at all partitions on the pool of the directory that is cold, and on that of the next one that is: a stalled
     /// disk takes threads from its own pool only.
-    async fn attempt_waiting(&self, mut cold: Cold, room: &mut Charge) -> Result<Attempt, Stopped> {
+    async fn look_waiting(
+        &self,
+        looks: Looks,
+        mut cold: Cold,
+        room: &mut Charge,
+    ) -> Result<Attempt, Stopped> {
         let mut may_wait_for = Vec::new();
         loop {
             may_wait_for.push(cold.0.id());
@@ -279,7 +314,7 @@ impl ParkedFetch {
             let pool = self.context.services.replicas.disk_reads().of(&cold.0);
             let empty = Charge::new(self.context.services.front.fetch_budget());
             let held = std::mem::replace(room, empty);
-            let work = move || (read::attempt(&context, &terms, &plan, &waited), held);
+            let work = move || (read::look(&context, &terms, &plan, looks, &waited), held);
             let (found, held) = pool.run(work).await?;
             *room = held;
             match found {
@@ -322,7 +357,7 @@ impl ParkedFetch {
 
 /// The broker stops: the connection is closed.
 fn closed(stopped: &Stopped) -> State {
-    State::Answered(Parked::close(stopped.to_string()))
+    State::Answered(LateReply::close(stopped.to_string()))
 }
 
 /// The fetch waits in the lists of its partitions.

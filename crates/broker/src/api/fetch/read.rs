@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
-use thalweg_log::{LogDir, ReadError, Wait};
+use thalweg_log::{LogDir, LogOffsets, ReadError, Wait};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::{Asks, Plan, Terms};
+use super::plan::{Asks, Plan, Terms};
 use crate::api::context::Context;
 use crate::api::fetch_session::{Session, TopicKey, Wanted};
-use crate::replicas::partition::{Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch};
+use crate::replicas::partition::{
+    Leader, Partition, Piece, ReadFailure, ReadRequest, ReplicaFetch,
+};
 use crate::replicas::topics::TopicTable;
 
 /// What one look at the partitions found.
@@ -25,14 +27,18 @@ pub(super) struct Attempt {
     lags: bool,
     /// Whether a partition has something to say that does not wait.
     pub(super) urgent: bool,
-    /// Whether the fetcher knows of a partition what this broker does not know yet: a newer leader epoch.
-    pub(super) is_behind: bool,
+    /// Whether this broker's metadata is behind the fetcher's: it has an older leader epoch of a partition, or lacks a
+    /// topic that a replica fetches.
+    is_metadata_behind: bool,
 }
 
 impl Attempt {
     /// Whether the answer should leave now.
     pub(super) fn is_enough(&self, terms: &Terms) -> bool {
-        self.has_bytes_enough(terms) || self.urgent || self.is_behind || self.parts.is_empty()
+        self.has_bytes_enough(terms)
+            || self.urgent
+            || self.is_metadata_behind
+            || self.parts.is_empty()
     }
 
     fn has_bytes_enough(&self, terms: &Terms) -> bool {
@@ -49,10 +55,10 @@ impl Attempt {
         (self.counted + missing).saturating_sub(terms.min_bytes)
     }
 
-    /// Whether there is nothing to say but that this broker's metadata is behind.
+    /// Whether new metadata is worth a wait: there is nothing to say but that this broker's metadata is behind.
     pub(super) fn waits_for_metadata(&self, terms: &Terms) -> bool {
         let is_enough = self.has_bytes_enough(terms) || self.urgent;
-        self.is_behind && !is_enough && !terms.max_wait.is_zero()
+        self.is_metadata_behind && !is_enough && !terms.max_wait.is_zero()
     }
 
     /// Whether the fetcher does not want more to be waited for.
@@ -79,11 +85,12 @@ pub(super) fn refresh(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
+    looks: Looks,
     attempt: Attempt,
 ) -> Result<Attempt, Cold> {
     if attempt.bytes > 0 {
         // Data of one partition leaves less room for the next: all of them, in turn.
-        return self::attempt(context, terms, plan, &[]);
+        return look(context, terms, plan, looks, &[]);
     }
     let table = context.services.replicas.topics();
     let mut look = Look {
@@ -91,6 +98,7 @@ pub(super) fn refresh(
         terms,
         rack: plan.rack.as_deref(),
         table: &table,
+        looks,
         disks: Disks::WaitFor(&[]),
         left: terms.max_bytes,
         none_yet: true,
@@ -200,11 +208,20 @@ impl Part {
         }
     }
 
+    /// High watermark and log start offset that the fetcher knows with this answer. After an error it does not know them: the
+    /// next answer mentions the partition again, as in Kafka; also after one that has a follower cut off its log, which
+    /// takes nothing else from it.
+    pub(super) fn told(&self) -> Option<(i64, i64)> {
+        let is_taken = self.error.is_ok() && self.diverging.is_none();
+        is_taken.then_some((self.high_watermark, self.log_start_offset))
+    }
+
     /// Whether nothing happened since, so that another look would find the same.
     fn is_current(&self) -> bool {
         self.partition.as_ref().is_some_and(|partition| {
             let offsets = partition.log.offsets();
-            partition.role() == (self.leader_epoch, self.leads)
+            let leader = partition.serving_leader();
+            (leader.epoch, leader.is_local) == (self.leader_epoch, self.leads)
                 && partition.log.dir().check().is_ok()
                 && self.log_end.is_none_or(|end| end == offsets.log_end_offset)
                 && offsets.high_watermark == self.high_watermark
@@ -217,6 +234,14 @@ impl Part {
 /// A partition that cannot be looked at without waiting for its disk.
 pub(super) struct Cold(pub(super) Arc<LogDir>);
 
+/// Which look at a partition it is. The first one notes what the request says of a replica's log. A later one does not,
+/// because what it finds was asked for with the first.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Looks {
+    First,
+    Again,
+}
+
 /// What is done about data that is not in memory.
 #[derive(Clone, Copy)]
 enum Disks<'a> {
@@ -227,24 +252,26 @@ enum Disks<'a> {
 }
 
 /// Looks at all partitions of the plan; waits for the disks of the directories in `may_wait_for` only.
-pub(super) fn attempt(
+pub(super) fn look(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
+    looks: Looks,
     may_wait_for: &[Uuid],
 ) -> Result<Attempt, Cold> {
-    look_at_all(context, terms, plan, Disks::WaitFor(may_wait_for))
+    look_at_all(context, terms, plan, looks, Disks::WaitFor(may_wait_for))
 }
 
 /// The same of what is in memory: the other partitions have nothing for now.
-pub(super) fn attempt_in_memory(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
-    look_at_all(context, terms, plan, Disks::LeaveOut).unwrap_or_default()
+pub(super) fn look_in_memory(context: &Context, terms: &Terms, plan: &Plan) -> Attempt {
+    look_at_all(context, terms, plan, Looks::First, Disks::LeaveOut).unwrap_or_default()
 }
 
 fn look_at_all(
     context: &Context,
     terms: &Terms,
     plan: &Plan,
+    looks: Looks,
     disks: Disks<'_>,
 ) -> Result<Attempt, Cold> {
     let table = context.services.replicas.topics();
@@ -253,6 +280,7 @@ fn look_at_all(
         terms,
         rack: plan.rack.as_deref(),
         table: &table,
+        looks,
         disks,
         left: terms.max_bytes,
         none_yet: true,
@@ -304,6 +332,7 @@ struct Look<'a> {
     /// The consumer's, if a replica there is to be read from.
     rack: Option<&'a str>,
     table: &'a TopicTable,
+    looks: Looks,
     disks: Disks<'a>,
     left: usize,
     /// The first partition with data sends at least one batch, however large.
@@ -340,8 +369,8 @@ impl Look<'_> {
                     // Empty, where every other error has none: as Kafka answers.
                     part.aborted = Some(Vec::new());
                 }
-                if self.is_behind(code) {
-                    self.attempt.is_behind = true;
+                if self.is_metadata_behind(code) {
+                    self.attempt.is_metadata_behind = true;
                 } else {
                     self.attempt.urgent = true;
                 }
@@ -402,7 +431,7 @@ impl Look<'_> {
                     broker_epoch: replica.broker_epoch,
                     log_start: wanted.log_start_offset,
                 };
-                let is_new = !replica.is_noted;
+                let is_new = self.looks == Looks::First;
                 partition.read_for_replica(&request, &follower, is_new, wait).map(Some)
             }
         };
@@ -417,15 +446,10 @@ impl Look<'_> {
                 let whole = found.piece.as_ref().map_or(0, |piece| piece.len as usize);
                 self.attempt.counted += partition_max.min(found.readable as usize).max(whole);
                 self.attempt.lags |= found.is_in_older_segment;
-                part.log_end = self.terms.replica.map(|_| found.log_end);
-                (part.leader_epoch, part.leads) = (found.leader_epoch, found.leads);
-                part.high_watermark = found.high_watermark;
-                part.last_stable_offset = found.last_stable_offset;
-                part.log_start_offset = found.log_start_offset;
+                self.note(partition, found.leader, found.offsets, part);
                 part.diverging = found.diverging;
                 part.aborted = found.aborted;
                 part.piece = found.piece;
-                part.partition = Some(Arc::clone(partition));
                 Ok(())
             }
             Err(ReadFailure::NotLeader { leader_id, leader_epoch }) => {
@@ -463,9 +487,9 @@ impl Look<'_> {
         }
     }
 
-    /// Whether the error says that the fetcher may know more than this broker. Of a topic only replicas do: they are told
-    /// by the same metadata.
-    fn is_behind(&self, code: ErrorCode) -> bool {
+    /// Whether the error says that this broker's metadata may be behind the fetcher's. For an unknown topic this holds for
+    /// replicas only, because they get the same metadata.
+    fn is_metadata_behind(&self, code: ErrorCode) -> bool {
         match code {
             ErrorCode::UNKNOWN_LEADER_EPOCH => true,
             ErrorCode::UNKNOWN_TOPIC_ID | ErrorCode::UNKNOWN_TOPIC_OR_PARTITION => {
@@ -478,12 +502,23 @@ impl Look<'_> {
     /// The partition's data is left to another fetch.
     fn nothing_of(&self, partition: &Arc<Partition>, part: &mut Part) {
         let offsets = partition.log.offsets();
-        (part.leader_epoch, part.leads) = partition.role();
+        self.note(partition, partition.serving_leader(), offsets, part);
+        part.aborted = self.terms.committed_only.then(Vec::new);
+    }
+
+    /// Notes the partition's leader and its offsets.
+    fn note(
+        &self,
+        partition: &Arc<Partition>,
+        leader: Leader,
+        offsets: LogOffsets,
+        part: &mut Part,
+    ) {
+        (part.leader_epoch, part.leads) = (leader.epoch, leader.is_local);
         part.log_end = self.terms.replica.map(|_| offsets.log_end_offset);
         part.high_watermark = offsets.high_watermark;
         part.last_stable_offset = offsets.last_stable_offset;
         part.log_start_offset = offsets.log_start_offset;
-        part.aborted = self.terms.committed_only.then(Vec::new);
         part.partition = Some(Arc::clone(partition));
     }
 }

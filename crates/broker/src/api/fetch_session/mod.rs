@@ -55,6 +55,14 @@ pub(crate) struct Wanted {
     pub(crate) told_log_start: i64,
 }
 
+impl Wanted {
+    /// An answer has this high watermark and log start offset of the partition. With `None` the next answer mentions the
+    /// partition again.
+    pub(crate) fn note_told(&mut self, told: Option<(i64, i64)>) {
+        (self.told_high_watermark, self.told_log_start) = told.unwrap_or((-1, -1));
+    }
+}
+
 /// How a request is to be answered.
 #[derive(Clone, Debug)]
 pub(crate) enum Mode {

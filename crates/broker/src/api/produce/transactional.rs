@@ -8,7 +8,7 @@ use std::time::Duration;
 use thalweg_records::BatchView;
 use thalweg_wire::ErrorCode;
 
-use super::{PartResult, Work, has_room_to_wait, wait_for_leadership};
+use super::{PartResult, ProduceScratch, has_room_to_wait, wait_for_leadership};
 use crate::api::context::Context;
 use crate::coordination::transactions::{Operation, Question, Verdict};
 use crate::replicas::partition::{Partition, Transactional};
@@ -32,7 +32,7 @@ fn producer_of(body: &[u8], records: Option<&Range<usize>>) -> Option<(i64, i16,
 }
 
 /// Whether any records are of a transaction.
-pub(super) fn has_records(work: &Work, body: &[u8]) -> bool {
+pub(super) fn has_records(work: &ProduceScratch, body: &[u8]) -> bool {
     work.parts.iter().any(|part| {
         let records = part.records.clone().and_then(|range| body.get(range));
         let batch = records.and_then(|records| BatchView::parse_header(records).ok());
@@ -43,7 +43,7 @@ pub(super) fn has_records(work: &Work, body: &[u8]) -> bool {
 /// Has the coordinator say which partitions may take their records. Those that may not get their error here.
 pub(super) async fn verify(
     context: &Context,
-    work: &mut Work,
+    work: &mut ProduceScratch,
     body: &[u8],
     transactional_id: Option<Range<usize>>,
     timeout: Duration,
@@ -112,7 +112,7 @@ pub(super) async fn verify(
 }
 
 /// The producer of the request's transaction, and its batches; `None` if they are of more than one producer.
-fn find_batches(work: &Work, body: &[u8]) -> Option<Option<(Producer, Vec<Batch>)>> {
+fn find_batches(work: &ProduceScratch, body: &[u8]) -> Option<Option<(Producer, Vec<Batch>)>> {
     let mut found: Option<(Producer, Vec<Batch>)> = None;
     for (topic, named) in work.topics.iter().enumerate() {
         for part in named.parts.clone() {
@@ -133,8 +133,8 @@ fn find_batches(work: &Work, body: &[u8]) -> Option<Option<(Producer, Vec<Batch>
     Some(found)
 }
 
-/// A log says who may send to it only where it leads.
-async fn wait_until_led(context: &Context, work: &mut Work, batches: &[Batch]) {
+/// A log says which producers may send to it only where it leads.
+async fn wait_until_led(context: &Context, work: &mut ProduceScratch, batches: &[Batch]) {
     let early: Vec<(usize, usize)> = batches
         .iter()
         .filter(|batch| partition_of(work, batch).is_ok_and(|partition| partition.may_be_elected()))
@@ -145,7 +145,7 @@ async fn wait_until_led(context: &Context, work: &mut Work, batches: &[Batch]) {
     }
 }
 
-fn partition_of(work: &Work, batch: &Batch) -> Result<Arc<Partition>, ErrorCode> {
+fn partition_of(work: &ProduceScratch, batch: &Batch) -> Result<Arc<Partition>, ErrorCode> {
     let topic = work.topics[batch.topic].topic.as_ref();
     let topic = topic.ok_or(ErrorCode::UNKNOWN_TOPIC_OR_PARTITION)?;
     topic.hosted(work.parts[batch.part].index).cloned()
@@ -155,7 +155,7 @@ fn partition_of(work: &Work, batch: &Batch) -> Result<Arc<Partition>, ErrorCode>
 /// not take the records whatever the coordinator says get their error.
 async fn begin(
     context: &Context,
-    work: &mut Work,
+    work: &mut ProduceScratch,
     batches: &[Batch],
     asked: &Transactional,
     timeout: Duration,
@@ -200,9 +200,9 @@ async fn begin(
 }
 
 /// Gives the partitions that failed their error.
-fn refuse(work: &mut Work, batches: &[Batch], verdict: &Verdict, operation: Operation) {
+fn refuse(work: &mut ProduceScratch, batches: &[Batch], verdict: &Verdict, operation: Operation) {
     for batch in batches {
-        // Of the others nobody was asked.
+        // The coordinator was not asked about the others.
         if work.guards.binary_search_by_key(&batch.part, |(part, _)| *part).is_err() {
             continue;
         }
@@ -215,8 +215,8 @@ fn refuse(work: &mut Work, batches: &[Batch], verdict: &Verdict, operation: Oper
     }
 }
 
-/// What a producer is told that a coordinator said no to, or could not be asked about. It would look for its own
-/// coordinator if it heard that one was not found; so it hears of an error that makes it send again.
+/// The result for a batch that the coordinator of its transaction refused, or could not be asked about. With an error that
+/// names a coordinator the producer would look for its own one; so it gets an error that makes it send again.
 fn refusal(code: ErrorCode, operation: Operation) -> PartResult {
     let is_retried = match code {
         ErrorCode::NETWORK_EXCEPTION
@@ -241,7 +241,7 @@ fn refusal(code: ErrorCode, operation: Operation) -> PartResult {
     }
 }
 
-fn fail_all(work: &mut Work, code: ErrorCode) {
+fn fail_all(work: &mut ProduceScratch, code: ErrorCode) {
     for part in &mut work.parts {
         part.result = PartResult::error(code);
     }

@@ -405,7 +405,8 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
     assert_eq!(world.ask(Ask::Add(vec![1])).await, Ok(0));
     // Somebody else writes to the log, which nobody may.
     let mut batch = BatchOfOne::new(20);
-    let waiter: Arc<dyn AppendWaiter> = Arc::<crate::replicas::partition::AppendResults>::default();
+    let waiter: Arc<dyn AppendWaiter> =
+        Arc::<crate::replicas::partition::AppendResultSlot>::default();
     let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(1))));
     assert_eq!(world.ask(Ask::Add(vec![300])).await, Err(ErrorCode::NOT_COORDINATOR));
@@ -537,7 +538,8 @@ async fn what_cannot_be_loaded_has_no_coordinator() {
     let world = World::new();
     world.elected(0);
     let mut batch = BatchOfOne::new(PANICS_WHEN_REPLAYED);
-    let waiter: Arc<dyn AppendWaiter> = Arc::<crate::replicas::partition::AppendResults>::default();
+    let waiter: Arc<dyn AppendWaiter> =
+        Arc::<crate::replicas::partition::AppendResultSlot>::default();
     let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
     world.elected(1);
@@ -561,7 +563,7 @@ async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be(
         world.elected(0);
         assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
         let waiter: Arc<dyn AppendWaiter> =
-            Arc::<crate::replicas::partition::AppendResults>::default();
+            Arc::<crate::replicas::partition::AppendResultSlot>::default();
         for mut batch in [BatchOfOne::unreadable(), BatchOfOne::new(100)] {
             let own = OwnAppend::Records;
             let appended = world.partition.submit_own(&mut batch.0, own, 0, 0, &waiter, 0);

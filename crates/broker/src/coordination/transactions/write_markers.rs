@@ -22,7 +22,7 @@ use thalweg_wire::messages::{WriteTxnMarkersRequest, WriteTxnMarkersResponse};
 use crate::coordination::Coordination;
 use crate::net::budget::Charge;
 use crate::replicas::partition::{
-    AppendFailure, AppendResults, Appending, DelayedProduce, Partition, Uncommitted, Wakes,
+    AppendFailure, AppendResultSlot, Appending, DelayedProduce, Partition, Uncommitted, Wakes,
 };
 use crate::replicas::topics::Topic;
 
@@ -83,11 +83,10 @@ async fn write_all(
     timeout: Duration,
 ) -> Written {
     let mut written = Written::default();
-    let append_results = Arc::new(AppendResults::default());
+    let append_result = Arc::new(AppendResultSlot::default());
     let mut wakes = Wakes::default();
     let transaction = TransactionCheck::Waived;
-    let mut appending =
-        Appending { results: &append_results, wakes: &mut wakes, timeout, transaction };
+    let mut appending = Appending { slot: &append_result, wakes: &mut wakes, timeout, transaction };
     let mut appends = 0;
     for marker in &request.markers {
         // A transaction ends once in each partition.

@@ -21,7 +21,7 @@ use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
 pub(crate) use run::run;
-use throttle::Throttle;
+use throttle::MoveThrottle;
 
 /// Topic and partition.
 type Key = (Uuid, i32);
@@ -33,11 +33,11 @@ struct Move {
     future: Arc<Log>,
     is_caught_up: bool,
     told_ms: Option<u64>,
-    /// Somebody works on it.
+    /// A thread works on it.
     is_busy: bool,
     /// What was lacking may be there by then.
     retry_ms: u64,
-    /// It is not gone on with before somebody asks for it, or the broker starts again.
+    /// It does not continue before it is asked for again, or the broker starts again.
     has_failed: bool,
 }
 
@@ -45,7 +45,7 @@ struct Move {
 #[derive(Debug, Default)]
 pub(crate) struct Moves {
     moves: Mutex<Table>,
-    throttle: Mutex<Throttle>,
+    throttle: Mutex<MoveThrottle>,
     /// Held while a request is carried out: one looks at what another one changes.
     altering: Mutex<()>,
     /// There is something to do.
@@ -55,7 +55,7 @@ pub(crate) struct Moves {
 #[derive(Debug, Default)]
 struct Table {
     by_partition: BTreeMap<Key, Move>,
-    /// Who had the last turn.
+    /// The partition that had the last turn.
     last: Option<Key>,
 }
 
@@ -105,9 +105,9 @@ impl Moves {
         self.moves.lock().by_partition.remove(&(topic, index));
     }
 
-    /// Moves to or from directories that are offline come to nothing. To be called before the controller hears of
-    /// these: it looks for their partitions by what it was told. Gives the future replicas that are to be given up, on a
-    /// thread that may wait: somebody may be at work on them whose disk hangs.
+    /// Moves to or from directories that are offline come to nothing. To be called before these are reported to the
+    /// controller: it looks for their partitions by what was reported. Gives the future replicas that are to be given up,
+    /// on a thread that may wait: a thread whose disk hangs may work on them.
     pub(crate) fn give_up_offline(&self, replicas: &Replicas) -> Vec<Arc<Log>> {
         let mut back = Vec::new();
         let mut gone = Vec::new();

@@ -18,7 +18,7 @@ const RETRY_MS: u64 = 1_000;
 /// A step that came to nothing is tried again after this: the log is being cut, or compacted.
 const NOTHING_MS: u64 = 50;
 
-/// Without anything to do it is looked again after this, whatever nobody told.
+/// Without anything to do it is looked again after this, also without a wake-up.
 const LOOK_AGAIN_MS: u64 = 10_000;
 
 /// A step of one move.
@@ -189,7 +189,7 @@ async fn go(replicas: &Arc<Replicas>, step: Step, mut buffer: Vec<u8>) -> Vec<u8
         Err(error) => {
             let is_offline = |log: &Log| log.dir().check().is_err();
             if is_offline(&future) || is_offline(&partition.log) {
-                // Whoever reports the directory gives the move up.
+                // The report of the directory gives the move up.
                 replicas.moves().with(key, &future, |it| it.has_failed = true);
                 replicas.news.wake();
             } else {

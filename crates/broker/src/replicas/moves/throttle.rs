@@ -5,12 +5,12 @@ pub(super) const STEP_BYTES: u32 = 1 << 20;
 
 /// Bytes that were moved and are not paid for yet: a step may be taken when there are none.
 #[derive(Debug, Default)]
-pub(super) struct Throttle {
+pub(super) struct MoveThrottle {
     owed: u64,
     since_ms: u64,
 }
 
-impl Throttle {
+impl MoveThrottle {
     /// How long no step may be taken, at so many bytes per second; `None` if one may be.
     pub(super) fn wait_ms(&mut self, rate: u64, now_ms: u64) -> Option<u64> {
         let elapsed = now_ms.saturating_sub(self.since_ms);
@@ -20,7 +20,7 @@ impl Throttle {
             self.since_ms = now_ms;
         }
         if rate == 0 {
-            // Until somebody sets another one.
+            // Until another rate is set.
             return Some(u64::MAX);
         }
         let wait = (u128::from(self.owed) * 1_000).div_ceil(u128::from(rate));
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn what_was_moved_is_waited_for() {
-        let mut throttle = Throttle::default();
+        let mut throttle = MoveThrottle::default();
         assert_eq!(throttle.wait_ms(1_000, 70), None);
         throttle.moved(500);
         assert_eq!(throttle.wait_ms(1_000, 70), Some(500));
@@ -52,7 +52,7 @@ mod tests {
         // Another rate counts from now on.
         assert_eq!(throttle.wait_ms(3_000, 270), Some(100));
         assert_eq!(throttle.wait_ms(3_000, 370), None);
-        // What nobody used is not saved up.
+        // An unused rate is not saved up.
         assert_eq!(throttle.wait_ms(3_000, 90_000), None);
         throttle.moved(3_000);
         assert_eq!(throttle.wait_ms(3_000, 90_000), Some(1_000));
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn small_rates_are_paid_bit_by_bit() {
-        let mut throttle = Throttle::default();
+        let mut throttle = MoveThrottle::default();
         assert_eq!(throttle.wait_ms(3, 0), None);
         throttle.moved(3);
         // Looked at more often than a byte takes.
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn the_ends_of_the_range() {
-        let mut throttle = Throttle::default();
+        let mut throttle = MoveThrottle::default();
         assert_eq!(throttle.wait_ms(0, 5), Some(u64::MAX));
         throttle.moved(u64::MAX);
         throttle.moved(u64::MAX);

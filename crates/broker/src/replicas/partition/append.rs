@@ -11,7 +11,7 @@ use thalweg_records::validate::Validated;
 use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
-use super::Partition;
+use super::{Leader, Partition};
 use crate::node::backoff::Backoff;
 
 /// How long an append that found no room waits before it asks again, the first time; then twice as
@@ -23,7 +23,7 @@ const FULL_BACKOFF_MAX: Duration = Duration::from_millis(64);
 /// Why nothing was appended.
 #[derive(Debug)]
 pub(crate) enum AppendFailure {
-    /// Another broker leads, or nobody.
+    /// This broker does not lead.
     NotLeader { leader_id: i32, leader_epoch: i32 },
     /// The log refused.
     Log(AppendError),
@@ -34,7 +34,7 @@ pub(crate) enum AppendFailure {
 }
 
 impl AppendFailure {
-    /// What it is to those who ask for the append.
+    /// The error code for the request.
     pub(crate) fn code(&self) -> ErrorCode {
         match self {
             AppendFailure::NotLeader { .. } => ErrorCode::NOT_LEADER_OR_FOLLOWER,
@@ -48,7 +48,7 @@ impl AppendFailure {
 /// What an append that cannot be done at once goes by.
 pub(crate) struct Appending<'a> {
     /// Where its result comes to.
-    pub(crate) results: &'a Arc<AppendResults>,
+    pub(crate) slot: &'a Arc<AppendResultSlot>,
     /// Readers to be woken when the request has appended everything.
     pub(crate) wakes: &'a mut Wakes,
     /// How long the request may still wait for a directory that takes nothing.
@@ -87,7 +87,7 @@ pub(crate) enum OwnAppend {
 pub(crate) enum SubmittedOwn {
     /// It was appended, or refused: its first offset.
     Done(Result<i64, AppendFailure>),
-    /// Its bytes were taken; the waiter hears the result.
+    /// Its bytes were taken; the waiter gets the result.
     Queued,
     /// There is no room; nothing was taken.
     Full,
@@ -107,9 +107,10 @@ pub(crate) struct Appended {
     pub(crate) duplicate: bool,
 }
 
-/// The result of an append that has to wait, for one connection: one is in flight at a time.
+/// Where the result of an append that has to wait comes to. A connection has one, because one append of it is in flight
+/// at a time.
 #[derive(Debug, Default)]
-pub(crate) struct AppendResults {
+pub(crate) struct AppendResultSlot {
     state: Mutex<AppendState>,
     arrived: Notify,
 }
@@ -119,17 +120,17 @@ enum AppendState {
     #[default]
     Waited,
     Arrived(Result<AppendInfo, AppendError>),
-    /// The connection is gone; the partition has to hear of the append, and of its bytes.
+    /// The connection is gone; the append, of so many bytes, is passed to the partition.
     Orphaned(Arc<Partition>, usize),
 }
 
-impl AppendWaiter for AppendResults {
+impl AppendWaiter for AppendResultSlot {
     fn done(&self, _token: u64, result: Result<AppendInfo, AppendError>) {
         let mut state = self.state.lock();
         if let AppendState::Orphaned(partition, bytes) = std::mem::take(&mut *state) {
             drop(state);
             if let Ok(info) = result {
-                partition.appended(&info, bytes);
+                partition.on_appended(&info, bytes, WakeReaders::Now);
             }
             return;
         }
@@ -141,32 +142,32 @@ impl AppendWaiter for AppendResults {
 
 /// A wait for a result that may be given up, when the connection goes away: what is written then
 /// is there all the same, and readers are to see it.
-struct Waiting<'a> {
-    results: &'a AppendResults,
+struct QueuedAppendGuard<'a> {
+    slot: &'a AppendResultSlot,
     partition: &'a Arc<Partition>,
     bytes: usize,
     is_over: bool,
 }
 
-impl Waiting<'_> {
+impl QueuedAppendGuard<'_> {
     async fn result(mut self) -> Result<AppendInfo, AppendError> {
-        let result = self.results.wait().await;
+        let result = self.slot.wait().await;
         self.is_over = true;
         result
     }
 }
 
-impl Drop for Waiting<'_> {
+impl Drop for QueuedAppendGuard<'_> {
     fn drop(&mut self) {
         if self.is_over {
             return;
         }
-        let mut state = self.results.state.lock();
+        let mut state = self.slot.state.lock();
         match std::mem::take(&mut *state) {
             AppendState::Arrived(result) => {
                 drop(state);
                 if let Ok(info) = result {
-                    self.partition.appended(&info, self.bytes);
+                    self.partition.on_appended(&info, self.bytes, WakeReaders::Now);
                 }
             }
             _ => *state = AppendState::Orphaned(Arc::clone(self.partition), self.bytes),
@@ -174,7 +175,7 @@ impl Drop for Waiting<'_> {
     }
 }
 
-impl AppendResults {
+impl AppendResultSlot {
     async fn wait(&self) -> Result<AppendInfo, AppendError> {
         loop {
             if let AppendState::Arrived(result) = std::mem::take(&mut *self.state.lock()) {
@@ -210,10 +211,17 @@ impl Drop for Wakes {
     }
 }
 
+/// When readers learn of an append that is committed at once, because the partition has one replica.
+enum WakeReaders<'a> {
+    Now,
+    /// With the other appends of its request.
+    AtEnd(&'a mut Wakes, &'a Arc<Partition>),
+}
+
 impl Partition {
-    pub(super) fn append_elsewhere(&self, (leader_id, leader_epoch): (i32, i32)) -> AppendFailure {
+    pub(super) fn append_elsewhere(&self, leader: Leader) -> AppendFailure {
         match self.log.dir().check() {
-            Ok(()) => AppendFailure::NotLeader { leader_id, leader_epoch },
+            Ok(()) => AppendFailure::NotLeader { leader_id: leader.id, leader_epoch: leader.epoch },
             Err(error) => AppendFailure::Log(error.into()),
         }
     }
@@ -221,10 +229,7 @@ impl Partition {
     /// What the log says of an append that was for another leadership than the one of now.
     pub(super) fn append_refused(&self, error: AppendError) -> AppendFailure {
         match error {
-            AppendError::NotLeaderOrFollower { .. } => {
-                let leader = self.leader();
-                self.append_elsewhere((leader.id, leader.epoch))
-            }
+            AppendError::NotLeaderOrFollower { .. } => self.append_elsewhere(self.leader()),
             error => AppendFailure::Log(error),
         }
     }
@@ -246,7 +251,7 @@ impl Partition {
             transaction: appending.transaction,
             ..AppendContext::client(epoch, now_ms)
         };
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.slot) as _;
         let batch = validated.batch_mut(records);
         // One append of a connection is in flight at a time.
         match self.log.submit(batch, &context, &waiter, 0) {
@@ -276,8 +281,8 @@ impl Partition {
         appending: &mut Appending<'_>,
     ) -> Result<Appended, AppendFailure> {
         let AppendLater { mut submitted, context } = later;
-        let Appending { results, wakes, timeout, .. } = appending;
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(results) as _;
+        let Appending { slot, wakes, timeout, .. } = appending;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(slot) as _;
         let bytes = batch.len();
         let mut backoff = Backoff::new(FULL_BACKOFF, FULL_BACKOFF_MAX);
         let result = loop {
@@ -285,8 +290,8 @@ impl Partition {
                 Submitted::Done(result) => break result,
                 Submitted::Queued => {
                     wakes.wake();
-                    let waiting = Waiting { results, partition: self, bytes, is_over: false };
-                    break waiting.result().await;
+                    let guard = QueuedAppendGuard { slot, partition: self, bytes, is_over: false };
+                    break guard.result().await;
                 }
                 Submitted::Full => {
                     wakes.wake();
@@ -317,7 +322,7 @@ impl Partition {
         let epoch = self.led_epoch().map_err(|leader| self.append_elsewhere(leader))?;
         let context =
             AppendContext { transaction_version, ..AppendContext::coordinator(epoch, now_ms) };
-        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.results) as _;
+        let waiter: Arc<dyn AppendWaiter> = Arc::clone(appending.slot) as _;
         let submitted = self.log.submit(batch, &context, &waiter, 0);
         self.finish(AppendLater { submitted, context }, batch, appending).await
     }
@@ -331,17 +336,7 @@ impl Partition {
         wakes: &mut Wakes,
     ) -> Result<Appended, AppendFailure> {
         let info = result.map_err(|error| self.append_refused(error))?;
-        // A duplicate's first append may have been queued, and nobody have heard of its result yet: what is acknowledged
-        // now is to be read from now on.
-        if self.is_alone() {
-            self.log.advance_high_watermark(info.last_offset + 1);
-        }
-        if !info.duplicate {
-            match self.is_alone() {
-                true => wakes.add(self, bytes),
-                false => self.appended_for_replicas(bytes),
-            }
-        }
+        self.on_appended(&info, bytes, WakeReaders::AtEnd(wakes, self));
         Ok(Appended {
             first_offset: info.first_offset,
             end_offset: info.last_offset + 1,
@@ -396,32 +391,28 @@ impl Partition {
         bytes: usize,
     ) -> Result<i64, AppendFailure> {
         let info = result.map_err(|error| self.append_refused(error))?;
-        self.written(info.last_offset + 1, bytes);
+        self.on_appended(&info, bytes, WakeReaders::Now);
         Ok(info.first_offset)
     }
 
-    /// An append succeeded.
-    fn appended(&self, info: &AppendInfo, bytes: usize) {
-        if !info.duplicate {
-            self.written(info.last_offset + 1, bytes);
+    /// An append is in the log. With one replica, that is when its records are committed; other replicas may fetch them.
+    fn on_appended(&self, info: &AppendInfo, bytes: usize, readers: WakeReaders<'_>) {
+        let is_alone = self.is_alone();
+        if is_alone {
+            // Also for a duplicate: the result of its first append may not have been handled yet, and what is
+            // acknowledged can be read.
+            self.log.advance_high_watermark(info.last_offset + 1);
         }
-    }
-
-    /// Records up to `end` are written: with one replica, that is when they are committed.
-    fn written(&self, end: i64, bytes: usize) {
-        if self.is_alone() {
-            self.log.advance_high_watermark(end);
-            self.wake_fetchers(bytes);
-        } else {
-            self.appended_for_replicas(bytes);
-        }
-    }
-
-    /// The partition has other replicas, which can have it now.
-    fn appended_for_replicas(&self, bytes: usize) {
-        self.advance();
-        if let Some(waiting) = self.waiting() {
-            waiting.replicas.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+        match readers {
+            _ if info.duplicate => {}
+            _ if !is_alone => {
+                self.advance();
+                if let Some(waiting) = self.waiting() {
+                    waiting.replicas.add(i64::try_from(bytes).unwrap_or(i64::MAX));
+                }
+            }
+            WakeReaders::Now => self.wake_fetchers(bytes),
+            WakeReaders::AtEnd(wakes, partition) => wakes.add(partition, bytes),
         }
     }
 

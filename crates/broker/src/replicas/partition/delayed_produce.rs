@@ -1,5 +1,6 @@
-//! Who waits until records are committed (Kafka's DelayedProduce): a request with acks=all registers its
-//! partitions with one [`DelayedProduce`], which hears of each once, when its records are committed or never will be.
+//! Produce requests that wait until records are committed (Kafka's DelayedProduce): a request with acks=all registers
+//! its partitions with one [`DelayedProduce`], which gets one result of each, when its records are committed or never
+//! will be.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -45,7 +46,7 @@ impl DelayedProduce {
         }
     }
 
-    /// Whether nobody has said what became of it.
+    /// Whether it has no result yet.
     pub(crate) fn is_open(&self, number: usize) -> bool {
         self.results.lock().get(number).is_some_and(Option::is_none)
     }
@@ -73,7 +74,7 @@ pub(crate) struct Uncommitted {
 }
 
 impl Uncommitted {
-    /// From here on the request hears what becomes of its appends.
+    /// From here on the request gets the results of its appends.
     pub(crate) fn register(appends: &[Uncommitted]) -> WaitingRequest<'_> {
         let delayed = DelayedProduce::new(appends.len());
         let waiting = WaitingRequest { delayed, appends };
@@ -100,8 +101,8 @@ impl WaitingRequest<'_> {
 
 impl Drop for WaitingRequest<'_> {
     fn drop(&mut self) {
-        // Who was told is in no list any more, and a partition's list is left once for all appends to it: looking for
-        // each among all that wait would cost their square.
+        // An answered append is in no list, and a partition's list is left once for all appends to it: looking for each
+        // among all that wait would cost their square.
         let mut left = BTreeSet::new();
         for (number, append) in self.appends.iter().enumerate() {
             if self.delayed.is_open(number) && left.insert(Arc::as_ptr(&append.partition)) {
@@ -145,16 +146,16 @@ impl DelayedProduceList {
         self.len.store(waiting.len(), Ordering::SeqCst);
     }
 
-    /// Tells those whose records end at or before `high_watermark`. What was appended before epoch `led_since` may have
+    /// Answers appends that end at or before `high_watermark`. What was appended before epoch `led_since` may have
     /// been cut off since, and other records be at its offsets.
     pub(crate) fn committed(&self, high_watermark: i64, led_since: i32, result: ErrorCode) {
         let is_meant = |it: &DelayedAppend| it.epoch >= led_since && it.required <= high_watermark;
-        self.tell(is_meant, result);
+        self.answer(is_meant, result);
     }
 
-    /// Tells all: nobody here knows what becomes of their records.
+    /// Fails all waiting appends.
     pub(crate) fn lost(&self, result: ErrorCode) {
-        self.tell(|_| true, result);
+        self.answer(|_| true, result);
     }
 
     /// An append is waited for no more.
@@ -169,7 +170,7 @@ impl DelayedProduceList {
         self.take(|waiting| Arc::ptr_eq(&waiting.produce, produce), |_| {});
     }
 
-    fn tell(&self, is_meant: impl Fn(&DelayedAppend) -> bool, result: ErrorCode) {
+    fn answer(&self, is_meant: impl Fn(&DelayedAppend) -> bool, result: ErrorCode) {
         self.take(is_meant, |waiting| waiting.produce.set(waiting.number, result));
     }
 

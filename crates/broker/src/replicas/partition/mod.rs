@@ -1,14 +1,26 @@
-//! A partition this broker has: its log, its leadership, and who waits for it. `append` is what is
-//! written to it, `verify` what is asked before that, `read` what is read of it, `piece` the bytes that are found, `delayed_produce` who waits until records
-//! are committed.
+//! A partition this broker has: its log, its leadership, and the requests that wait for it. `append` writes to it,
+//! `verify` is asked before that, `read` reads it, `piece` has the bytes that are found, `delayed_produce` the requests
+//! that wait until records are committed, `registered` the fetches that wait for records.
 //!
-//! Who is in sync, and so how far records are committed, `thalweg_replication` knows. Where this broker has the
-//! only replica, which is asked without a lock, a record is committed when it is written.
+//! `thalweg_replication` decides about the ISR and how far records are committed. Where this broker has the only
+//! replica, which is asked without a lock, a record is committed when it is written.
+//!
+//! Destructors that do work for requests, also for one that ends with its connection:
+//!
+//! | Type | What its destructor does |
+//! |---|---|
+//! | `append::Wakes` | wakes the readers of what the request has appended |
+//! | `append::QueuedAppendGuard` | leaves an append that is still queued to its `AppendResultSlot`, which raises the high watermark and wakes readers |
+//! | `delayed_produce::WaitingRequest` | takes a Produce out of the lists of its partitions |
+//! | `registered::Registered` | takes a Fetch out of the wake lists of its partitions |
+//! | `DecideOnRelease` (`thalweg_log`) | decides transactions up to a high watermark that rose while the log's lock was held |
+//! | `ConnectionMembers` (`api`) | reports the end of a connection to the coordinators of its members |
 
 mod append;
 mod delayed_produce;
 mod piece;
 mod read;
+mod registered;
 #[cfg(test)]
 pub(crate) mod testing;
 mod verify;
@@ -29,51 +41,24 @@ use thalweg_wire::ErrorCode;
 use tokio::sync::Notify;
 
 pub(crate) use append::{
-    AppendFailure, AppendLater, AppendNow, AppendResults, Appended, Appending, OwnAppend,
+    AppendFailure, AppendLater, AppendNow, AppendResultSlot, Appended, Appending, OwnAppend,
     SubmittedOwn, Wakes,
 };
 pub(crate) use delayed_produce::{DelayedProduce, Uncommitted};
 pub(crate) use piece::Piece;
 pub(crate) use read::{ReadFailure, ReadRequest, ReplicaFetch};
+pub(crate) use registered::Registered;
 pub(crate) use verify::Transactional;
 
-use crate::node::Node;
-use crate::replicas::replication::{IsrChanges, ShortPolls, Throttles};
+use crate::replicas::shared::Shared;
 use crate::replicas::topic_settings::TopicSettings;
 use crate::replicas::wait::WakeList;
 use delayed_produce::DelayedProduceList;
 
-/// So long after a leadership producers are expected that have not heard of its end.
+/// How long after this broker has led producers may still send here, because they do not know the next leader yet.
 const WAS_LEADER_MS: u64 = 1_000;
 
-/// What the partitions of a broker go by.
-pub(crate) struct Shared {
-    pub(crate) node: Arc<Node>,
-    /// `replica.lag.time.max.ms`
-    pub(crate) lag_time_max_ms: u64,
-    /// What the controller is to be asked for.
-    pub(crate) isr_changes: IsrChanges,
-    /// Replicas whose fetches do not wait for long.
-    pub(crate) short_polls: ShortPolls,
-    /// How fast replicas that are not in sync may catch up.
-    pub(crate) throttles: Throttles,
-}
-
-impl Shared {
-    pub(crate) fn new(node: Arc<Node>) -> Shared {
-        let config = node.static_config();
-        Shared {
-            lag_time_max_ms: u64::try_from(config.replica_lag_time_max_ms()).unwrap_or(0),
-            isr_changes: IsrChanges::default(),
-            short_polls: ShortPolls::default(),
-            throttles: Throttles::new(config),
-            node,
-        }
-    }
-}
-
-/// Hears when records of a partition are committed that it has not appended just now: a coordinator, whose
-/// answers wait for that.
+/// Receives rises of the high watermark that do not come with an append here: a coordinator, whose answers wait for that.
 pub(crate) trait HighWatermarkListener: Send + Sync {
     /// The high watermark has risen.
     fn high_watermark_raised(&self);
@@ -98,8 +83,8 @@ pub(crate) struct Partition {
     pub(crate) log: Arc<Log>,
     /// Fetches that wait for data.
     pub(crate) delayed_fetches: WakeList,
-    /// Who waits until records are committed. Made when somebody does, which in most partitions nobody ever does.
-    waiting: OnceLock<Box<Waiting>>,
+    /// Made by the first request that waits for other replicas; most partitions have none.
+    waiting: OnceLock<Box<PartitionWaiters>>,
     /// What this broker is to the partition.
     replica: Mutex<Replica>,
     /// Epoch while this broker leads, -1 while it does not: read on every request.
@@ -118,13 +103,13 @@ pub(crate) struct Partition {
     settings: Arc<ArcSwap<TopicSettings>>,
 }
 
-/// Who waits until records are committed, or until other replicas can have them.
+/// Requests that wait until records are committed, or until other replicas can have them.
 #[derive(Default)]
-struct Waiting {
+struct PartitionWaiters {
     delayed: DelayedProduceList,
     /// Fetches of other replicas, which wait for what is appended.
     replicas: WakeList,
-    /// A replica has said where its log starts.
+    /// A replica's fetch had the start of its log.
     starts_told: Notify,
     listener: Mutex<Option<Weak<dyn HighWatermarkListener>>>,
 }
@@ -139,20 +124,22 @@ impl std::fmt::Debug for Partition {
     }
 }
 
-/// What a partition that is led here lacks.
+/// Which replicas a partition that is led here is missing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Lacks {
+pub(crate) struct MissingReplicas {
     /// A replica is not in sync.
     pub(crate) replicas: bool,
     /// Fewer are in sync than `min.insync.replicas` asks for.
     pub(crate) min_isr: bool,
 }
 
-/// Who leads.
+/// The leader of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Leader {
+    /// -1 if there is none.
     pub(crate) id: i32,
     pub(crate) epoch: i32,
+    /// Whether this broker leads.
     pub(crate) is_local: bool,
 }
 
@@ -182,7 +169,7 @@ impl Partition {
         }
     }
 
-    /// Who leads, as the metadata says.
+    /// The leader that the metadata names. Requests go by [`Self::serving_leader`].
     pub(crate) fn leader(&self) -> Leader {
         let replica = self.replica.lock();
         Leader {
@@ -192,7 +179,7 @@ impl Partition {
         }
     }
 
-    /// What is so now, for the replica's state machine.
+    /// Offsets, settings and brokers as they are now, for the replica's state machine.
     fn with_context<T>(&self, image: &MetadataImage, act: impl FnOnce(&Context<'_>) -> T) -> T {
         let offsets = self.log.offsets();
         let own = image.cluster.brokers.get(&self.shared.node.id());
@@ -244,16 +231,16 @@ impl Partition {
         self.role_waits.load(Ordering::Acquire)
     }
 
-    /// Leader and leader epoch, while this broker does not lead. While a change of role waits, the metadata says so.
-    fn leader_elsewhere(&self) -> (i32, i32) {
+    /// The leader while this broker does not lead: the image's while a change of role waits.
+    fn leader_elsewhere(&self) -> Leader {
         let in_image = || {
             let image = self.shared.node.load_image();
             let partition = image.topics.partition(self.log.topic_id()?, self.index)?;
-            Some((partition.leader, partition.leader_epoch))
+            Some(Leader { id: partition.leader, epoch: partition.leader_epoch, is_local: false })
         };
-        let leader = self.leader();
+        let leader = Leader { is_local: false, ..self.leader() };
         let waiting = if self.role_waits() { in_image() } else { None };
-        waiting.unwrap_or((leader.id, leader.epoch))
+        waiting.unwrap_or(leader)
     }
 
     /// What the metadata says of the partition: who leads, who is in sync. One caller at a time. Does not wait for a log
@@ -310,7 +297,7 @@ impl Partition {
                 if high_watermark.is_some_and(|to| self.raise(to)) {
                     self.tell_listener();
                 }
-                // Last: until then whoever appends goes by the replicas, and tells those who wait.
+                // Last: until then appends use the replicas' high watermark, and answer the requests that wait for it.
                 self.is_alone.store(is_alone, Ordering::Release);
             }
         }
@@ -324,12 +311,12 @@ impl Partition {
         }
     }
 
-    /// Who fetches from this partition as a replica and waits.
+    /// Fetches of replicas that wait for records of this partition.
     pub(crate) fn delayed_replica_fetches(&self) -> &WakeList {
         &self.waiting.get_or_init(Box::default).replicas
     }
 
-    /// All who wait for something to fetch have to look.
+    /// All fetches that wait have to look again.
     fn wake_all(&self) {
         self.delayed_fetches.wake_all();
         if let Some(waiting) = self.waiting() {
@@ -342,7 +329,8 @@ impl Partition {
         self.delayed_fetches.wake_all();
     }
 
-    /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: who waits is told of it.
+    /// The partition is deleted, or moves to other brokers, of which one leads in an epoch: requests that wait are
+    /// answered.
     pub(crate) fn resign(&self, led_elsewhere: Option<(i32, i32)>) {
         let epoch = {
             let mut replica = self.replica.lock();
@@ -362,9 +350,9 @@ impl Partition {
         self.answer_delayed(ErrorCode::NOT_LEADER_OR_FOLLOWER);
     }
 
-    /// Who waits, if anybody does or has. What is told to them is so before this is called.
-    fn waiting(&self) -> Option<&Waiting> {
-        // Pairs with the fence in `wait_committed`: either it sees what is so, or is seen here.
+    /// The requests that wait, if one ever waited. Callers change the state first.
+    fn waiting(&self) -> Option<&PartitionWaiters> {
+        // Pairs with the fence in `wait_committed`: a request sees the state there, or is seen here.
         std::sync::atomic::fence(Ordering::SeqCst);
         self.waiting.get().map(|waiting| &**waiting)
     }
@@ -456,7 +444,7 @@ impl Partition {
                 Some(lowest) if lowest >= offset => return Ok(lowest),
                 Some(_) => {}
             }
-            // Whoever is fenced meanwhile is waited for no more, of which nobody tells.
+            // The fencing of a broker, whose replica is not waited for any more, does not notify.
             let look_again = tokio::time::Instant::now() + Duration::from_millis(500);
             let _ = tokio::time::timeout_at(deadline.min(look_again), told).await;
             if tokio::time::Instant::now() >= deadline {
@@ -465,8 +453,8 @@ impl Partition {
         }
     }
 
-    /// By the clock: who has not caught up for too long leaves the ISR, and who only held the high watermark back does
-    /// not any more.
+    /// By the clock: a replica that lags for too long leaves the ISR, and one outside of it stops holding the high
+    /// watermark back.
     pub(crate) fn check_lag(&self) {
         if self.is_alone() || self.led_epoch().is_err() {
             return;
@@ -482,7 +470,7 @@ impl Partition {
         self.carry_out(outcome);
     }
 
-    /// The controller has answered what this partition asked for. What is to be asked again is asked.
+    /// The controller has answered this partition's AlterPartition. It is sent again if it has to be.
     pub(crate) fn altered(&self, sent: &AlterPartition, answer: Result<Altered, ErrorCode>) {
         let image = self.shared.node.load_image();
         let outcome = {
@@ -490,7 +478,7 @@ impl Partition {
             self.with_context(&image, |now| replica.altered(sent, answer, now))
         };
         self.carry_out(outcome);
-        // Who waits below min.insync.replicas may not any more.
+        // Requests that wait below min.insync.replicas may be over.
         self.tell_committed();
     }
 
@@ -506,29 +494,26 @@ impl Partition {
     }
 
     /// Where this broker leads: whether a replica is not in sync, and whether too few are.
-    pub(crate) fn lacks(&self) -> Lacks {
+    pub(crate) fn missing_replicas(&self) -> MissingReplicas {
         if self.is_alone() {
-            return Lacks::default();
+            return MissingReplicas::default();
         }
         let replica = self.replica.lock();
-        Lacks {
+        MissingReplicas {
             replicas: replica.is_under_replicated(),
             min_isr: replica.is_under_min_isr(self.replication_settings()),
         }
     }
 
-    /// The replica that follows its leader in this partition: in which epoch, and which broker leads; `None` where
-    /// this broker leads, or nobody does.
-    pub(crate) fn followed(&self) -> Option<(i32, i32)> {
-        let replica = self.replica.lock();
-        let follows = !replica.is_leader() && replica.leader() >= 0;
-        let follows = follows && !self.role_waits();
-        (follows && replica.leader() != self.shared.node.id())
-            .then(|| (replica.leader(), replica.leader_epoch()))
+    /// The leader that this broker's replica follows; `None` where this broker leads, or no broker does.
+    pub(crate) fn followed(&self) -> Option<Leader> {
+        let leader = self.leader();
+        let follows = !leader.is_local && leader.id >= 0 && !self.role_waits();
+        (follows && leader.id != self.shared.node.id()).then_some(leader)
     }
 
-    /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is
-    /// not told: a coordinator looks after its own appends, which are all there are, and holds its lock.
+    /// Looks how far records are committed, of a partition with other replicas: after an append. The listener is not
+    /// called, because it is the coordinator that appends, and it holds its lock.
     fn advance(&self) {
         let image = self.shared.node.load_image();
         let risen = {
@@ -553,12 +538,12 @@ impl Partition {
             return false;
         }
         self.tell_committed();
-        // How many bytes these are is not known here: who waits for more than there is looks and waits on.
+        // How many bytes these are is not known here: a fetch that wants more looks, and waits on.
         self.delayed_fetches.add(i64::MAX);
         true
     }
 
-    /// Tells the appends that are committed what became of them.
+    /// Answers the appends that are committed.
     fn tell_committed(&self) {
         let Some(waiting) = self.waiting() else { return };
         let image = self.shared.node.load_image();
@@ -589,16 +574,16 @@ impl Partition {
     ) {
         let waiting = self.waiting.get_or_init(Box::default);
         waiting.delayed.register(epoch, required, delayed, number);
-        // What happened between the append and the registration told nobody.
+        // A change between the append and the registration has not reached this request.
         std::sync::atomic::fence(Ordering::SeqCst);
         if self.led_epoch().is_ok() && epoch >= self.led_since.load(Ordering::Acquire) {
-            // All that wait are looked through for it: not for every append that is only beginning to wait.
+            // It looks through all requests that wait, so not for every append that begins to wait.
             if self.log.high_watermark() >= required {
                 self.tell_committed();
             }
         } else {
             delayed.set(number, self.not_led_code());
-            // Its other appends are told by whoever ended the leadership.
+            // The thread that ended the leadership answers its other appends.
             waiting.delayed.leave_one(delayed, number);
         }
     }
@@ -625,13 +610,13 @@ impl Partition {
         }
     }
 
-    /// Hears when readers of committed records may have more than they have seen.
+    /// Has the log call this partition when readers of committed records may have more than they have seen.
     pub(crate) fn listen_to_log(self: &Arc<Self>) {
         let listener: Weak<dyn DecidedListener> = Arc::downgrade(self) as _;
         self.log.set_decided_listener(listener);
     }
 
-    /// Who hears of it when records are committed by what other brokers do.
+    /// Sets the listener of rises of the high watermark that do not come with an append here.
     pub(crate) fn set_listener(&self, listener: Weak<dyn HighWatermarkListener>) {
         *self.waiting.get_or_init(Box::default).listener.lock() = Some(listener);
     }
@@ -646,7 +631,8 @@ impl Partition {
     /// The log has moved to another directory.
     pub(crate) fn has_moved(&self) {
         self.come_online_if_moved();
-        // Pairs with `go_offline`, as in `apply`: the new directory failed before the log was there, or hears of it.
+        // Pairs with `go_offline`, as in `apply`: the new directory failed before the log was there, or its failure
+        // reaches the log.
         if self.log.dir().check().is_err() {
             self.go_offline();
             self.answer_waiting(ErrorCode::KAFKA_STORAGE_ERROR);
@@ -676,16 +662,19 @@ impl Partition {
     }
 
     /// The epoch in which this broker leads.
+    ///
+    /// # Errors
+    /// The leader, if this broker does not lead.
     #[inline]
-    pub(crate) fn led_epoch(&self) -> Result<i32, (i32, i32)> {
+    pub(crate) fn led_epoch(&self) -> Result<i32, Leader> {
         match self.led_epoch.load(Ordering::Acquire) {
             -1 => Err(self.leader_elsewhere()),
             epoch => Ok(epoch),
         }
     }
 
-    /// Whether a producer that takes this broker for the leader may have heard of an election earlier than this broker.
-    /// One that sends where the leader was a moment ago has not.
+    /// Whether a producer that takes this broker for the leader may know of an election before this broker does. One that
+    /// sends to the broker that led a moment ago does not.
     pub(crate) fn may_be_elected(&self) -> bool {
         let led_until = self.led_until_ms.load(Ordering::Acquire);
         let was_leader =

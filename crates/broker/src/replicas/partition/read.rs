@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use thalweg_log::{Isolation, ReadError, Wait, retry_exhausted};
+use thalweg_log::{Isolation, LogOffsets, ReadError, Wait, retry_exhausted};
 use thalweg_replication::Fetched;
 use thalweg_wire::ErrorCode;
 
-use super::{Partition, Piece};
+use super::{Leader, Partition, Piece};
 
 /// Why nothing was read.
 #[derive(Debug)]
 pub(crate) enum ReadFailure {
-    /// Another broker leads, or nobody.
+    /// This broker does not lead.
     NotLeader { leader_id: i32, leader_epoch: i32 },
     /// The reader knows an older leader epoch.
     Fenced { leader_id: i32, leader_epoch: i32 },
@@ -48,14 +48,9 @@ pub(crate) struct ReplicaFetch {
 
 /// What a fetch gets of the partition.
 #[derive(Debug)]
-pub(crate) struct Found {
-    /// Epoch of who leads, and whether that is this broker.
-    pub(crate) leader_epoch: i32,
-    pub(crate) leads: bool,
-    pub(crate) high_watermark: i64,
-    pub(crate) last_stable_offset: i64,
-    pub(crate) log_start_offset: i64,
-    pub(crate) log_end: i64,
+pub(crate) struct PartitionRead {
+    pub(crate) leader: Leader,
+    pub(crate) offsets: LogOffsets,
     pub(crate) diverging: Option<(i32, i64)>,
     pub(crate) aborted: Option<Vec<(i64, i64)>>,
     pub(crate) piece: Option<Piece>,
@@ -66,26 +61,38 @@ pub(crate) struct Found {
     pub(crate) is_in_older_segment: bool,
 }
 
+impl PartitionRead {
+    /// One without records.
+    fn without_records(leader: Leader, offsets: LogOffsets) -> PartitionRead {
+        PartitionRead {
+            leader,
+            offsets,
+            diverging: None,
+            aborted: None,
+            piece: None,
+            readable: 0,
+            is_in_older_segment: false,
+        }
+    }
+}
+
 impl Partition {
-    /// Checks a reader's leader epoch against the partition's, which comes before the question who leads.
+    /// Checks a reader's leader epoch against the partition's, which comes before the check whether this broker leads.
     pub(crate) fn check_epoch(&self, current: i32) -> Result<i32, ReadFailure> {
-        self.check_reader(current, false).map(|(epoch, _)| epoch)
+        self.check_reader(current, false).map(|leader| leader.epoch)
     }
 
-    /// The same of a reader that may read from any replica: the leader's epoch, and whether this broker leads.
+    /// The same of a reader that may read from any replica; gives the leader.
     pub(crate) fn check_reader(
         &self,
         current: i32,
         any_replica: bool,
-    ) -> Result<(i32, bool), ReadFailure> {
-        let led = self.led_epoch();
-        if led.is_err() {
+    ) -> Result<Leader, ReadFailure> {
+        let leader = self.serving_leader();
+        if !leader.is_local {
             self.log.dir().check().map_err(|error| ReadFailure::Log(error.into()))?;
         }
-        let (leader_id, leader_epoch) = match led {
-            Ok(epoch) => (self.shared.node.id(), epoch),
-            Err(leader) => leader,
-        };
+        let Leader { id: leader_id, epoch: leader_epoch, is_local } = leader;
         // Only -1 says nothing; what is below it is an epoch that has passed.
         if current != -1 && current < leader_epoch {
             return Err(ReadFailure::Fenced { leader_id, leader_epoch });
@@ -93,22 +100,22 @@ impl Partition {
         if current > leader_epoch {
             return Err(ReadFailure::UnknownEpoch);
         }
-        // This broker is about to lead: who asks is early, not wrong.
-        if current != -1 && led.is_err() && leader_id == self.shared.node.id() {
+        // This broker is about to lead: the request is early, not wrong.
+        if current != -1 && !is_local && leader_id == self.shared.node.id() {
             return Err(ReadFailure::UnknownEpoch);
         }
         // Before the first metadata nothing is known of what is committed.
-        match led.is_ok() || any_replica && leader_epoch >= 0 {
-            true => Ok((leader_epoch, led.is_ok())),
+        match is_local || any_replica && leader_epoch >= 0 {
+            true => Ok(leader),
             false => Err(ReadFailure::NotLeader { leader_id, leader_epoch }),
         }
     }
 
-    /// Epoch of who leads, and whether that is this broker.
-    pub(crate) fn role(&self) -> (i32, bool) {
+    /// The leader that requests go by: not this broker while its directory is offline or a change of role waits.
+    pub(crate) fn serving_leader(&self) -> Leader {
         match self.led_epoch() {
-            Ok(epoch) => (epoch, true),
-            Err((_, epoch)) => (epoch, false),
+            Ok(epoch) => Leader { id: self.shared.node.id(), epoch, is_local: true },
+            Err(leader) => leader,
         }
     }
 
@@ -145,11 +152,15 @@ impl Partition {
 
     /// Finds what a fetch may have. With [`Wait::Never`] the answer may be
     /// [`ReadError::WouldBlock`]: index or headers are not in memory.
-    pub(crate) fn read(&self, request: &ReadRequest, wait: Wait) -> Result<Found, ReadFailure> {
-        let role = self.check_reader(request.current_leader_epoch, request.any_replica)?;
+    pub(crate) fn read(
+        &self,
+        request: &ReadRequest,
+        wait: Wait,
+    ) -> Result<PartitionRead, ReadFailure> {
+        let leader = self.check_reader(request.current_leader_epoch, request.any_replica)?;
         let isolation =
             if request.committed_only { Isolation::LastStable } else { Isolation::HighWatermark };
-        self.read_in(role, request, isolation, wait)
+        self.read_from(leader, request, isolation, wait)
     }
 
     /// The same for a replica on another broker, which may have what is not committed yet. What the fetch says of the
@@ -160,22 +171,21 @@ impl Partition {
         follower: &ReplicaFetch,
         is_new: bool,
         wait: Wait,
-    ) -> Result<Found, ReadFailure> {
+    ) -> Result<PartitionRead, ReadFailure> {
         let epoch = request.current_leader_epoch;
-        let leader_epoch = self.check_epoch(epoch)?;
-        let leader = (self.shared.node.id(), leader_epoch);
+        let leader = self.check_reader(epoch, false)?;
         let refused = |code| match code {
             ErrorCode::UNKNOWN_LEADER_EPOCH => ReadFailure::UnknownEpoch,
-            _ => ReadFailure::NotLeader { leader_id: leader.0, leader_epoch: leader.1 },
+            _ => ReadFailure::NotLeader { leader_id: leader.id, leader_epoch: leader.epoch },
         };
         self.check_replica(follower.id, (epoch != -1).then_some(epoch)).map_err(refused)?;
         // Before it is read: what is appended later does not keep the replica from being caught up.
         let leader_end = self.log.log_end_offset();
-        let mut found = self.read_in((leader_epoch, true), request, Isolation::LogEnd, wait)?;
+        let mut found = self.read_from(leader, request, Isolation::LogEnd, wait)?;
         if is_new && found.diverging.is_none() {
             let fetched = Fetched {
                 replica: follower.id,
-                leader_epoch,
+                leader_epoch: leader.epoch,
                 broker_epoch: follower.broker_epoch,
                 offset: request.offset,
                 log_start: follower.log_start,
@@ -190,46 +200,25 @@ impl Partition {
         Ok(found)
     }
 
-    fn read_in(
+    fn read_from(
         &self,
-        (leader_epoch, leads): (i32, bool),
+        leader: Leader,
         request: &ReadRequest,
         isolation: Isolation,
         wait: Wait,
-    ) -> Result<Found, ReadFailure> {
+    ) -> Result<PartitionRead, ReadFailure> {
         // A reader that followed this epoch to the end cannot have diverged.
-        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == leader_epoch)
+        if (request.last_fetched_epoch < 0 || request.last_fetched_epoch == leader.epoch)
             && let Some(offsets) = self.log.nothing_at(request.offset, isolation)
         {
-            return Ok(Found {
-                leader_epoch,
-                leads,
-                high_watermark: offsets.high_watermark,
-                last_stable_offset: offsets.last_stable_offset,
-                log_start_offset: offsets.log_start_offset,
-                log_end: offsets.log_end_offset,
-                diverging: None,
+            return Ok(PartitionRead {
                 aborted: request.committed_only.then(Vec::new),
-                piece: None,
-                readable: 0,
-                is_in_older_segment: false,
+                ..PartitionRead::without_records(leader, offsets)
             });
         }
         if let Some(diverging) = self.divergence(request)? {
-            let offsets = self.log.offsets();
-            return Ok(Found {
-                leader_epoch,
-                leads,
-                high_watermark: offsets.high_watermark,
-                last_stable_offset: offsets.last_stable_offset,
-                log_start_offset: offsets.log_start_offset,
-                log_end: offsets.log_end_offset,
-                diverging: Some(diverging),
-                aborted: None,
-                piece: None,
-                readable: 0,
-                is_in_older_segment: false,
-            });
+            let found = PartitionRead::without_records(leader, self.log.offsets());
+            return Ok(PartitionRead { diverging: Some(diverging), ..found });
         }
         let ask = thalweg_log::ReadRequest {
             offset: request.offset,
@@ -247,18 +236,12 @@ impl Partition {
         let aborted = request.committed_only.then(|| {
             result.aborted.iter().map(|txn| (txn.producer_id, txn.first_offset)).collect()
         });
-        Ok(Found {
-            leader_epoch,
-            leads,
-            high_watermark: result.offsets.high_watermark,
-            last_stable_offset: result.offsets.last_stable_offset,
-            log_start_offset: result.offsets.log_start_offset,
-            log_end: result.offsets.log_end_offset,
-            diverging: None,
+        Ok(PartitionRead {
             aborted,
             piece,
             readable: result.readable,
             is_in_older_segment: result.is_in_older_segment,
+            ..PartitionRead::without_records(leader, result.offsets)
         })
     }
 
@@ -300,7 +283,7 @@ impl Partition {
             isolation: Isolation::LogEnd,
             wait: Wait::Allowed,
         };
-        // Whoever asks has to have them, and nobody asks again.
+        // The caller needs the records, and does not ask again.
         let result = retry_exhausted(|| match self.log.read(&request) {
             Err(ReadError::Storage(failure)) => Err(failure),
             result => Ok(result),

@@ -1,6 +1,7 @@
 //! Partitions for tests.
 
 use super::*;
+use crate::node::Node;
 
 /// Settings of a topic that asks for so many in-sync replicas.
 fn settings(min_insync_replicas: i32) -> Arc<ArcSwap<TopicSettings>> {

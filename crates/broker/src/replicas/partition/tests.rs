@@ -24,7 +24,7 @@ fn world(min_insync_replicas: i32) -> World {
 }
 
 fn submit(partition: &Partition, epoch: i32) -> SubmittedOwn {
-    let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResults>::default();
+    let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResultSlot>::default();
     let mut batch = BatchSpec::new(0, 1).build();
     partition.submit_own(&mut batch, OwnAppend::Records, epoch, 0, &waiter, 0)
 }
@@ -128,7 +128,7 @@ async fn who_waits_hears_when_the_leadership_ends() {
     assert_eq!(results(partition, 4, &[3], with_gap).await, lost);
     assert_eq!(results(partition, 4, &[3], || {}).await, lost);
     assert_eq!(results(partition, 6, &[9], || partition.resign(None)).await, lost);
-    assert_eq!(partition.led_epoch(), Err((-1, 6)));
+    assert_eq!(partition.led_epoch(), Err(Leader { id: -1, epoch: 6, is_local: false }));
 }
 
 #[tokio::test]
@@ -139,7 +139,7 @@ async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
     let moves = || partition.resign(Some((2, 1)));
     let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
     assert_eq!(results(partition, 0, &[1], moves).await, lost);
-    assert_eq!(partition.led_epoch(), Err((2, 1)));
+    assert_eq!(partition.led_epoch(), Err(Leader { id: 2, epoch: 1, is_local: false }));
 }
 
 #[test]

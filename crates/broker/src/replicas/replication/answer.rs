@@ -41,7 +41,7 @@ pub(super) fn retry_at(replicas: &Replicas) -> u64 {
     replicas.node.clock().monotonic_ms().saturating_add(pause)
 }
 
-/// Nobody answered.
+/// There was no answer.
 pub(super) fn failed(replicas: &Replicas, fetcher: &Fetcher, session: &Session) {
     for (key, fetch) in session.all_asked() {
         retry(replicas, fetcher, *key, fetch.leader_epoch);
@@ -117,8 +117,8 @@ impl Batches {
     }
 }
 
-/// Carries out an answer; gives what is to be found out about the leader's logs. Breaks off where somebody else fetches
-/// meanwhile, who fetches the rest again.
+/// Carries out an answer; gives what is to be found out about the leader's logs. Breaks off if another loop fetches
+/// by then, which fetches the rest again.
 pub(super) async fn take(
     replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
@@ -313,7 +313,7 @@ pub(super) fn carry_out(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, change
         }
         What::StartAt(offset) => {
             tracing::info!(topic = %partition.topic, partition = partition.index, offset,
-                "begun anew where the leader's log begins");
+                "log truncated to the leader's log start");
             replicas.logs().begin_follower_at(log, offset, leader_epoch, now_ms)
         }
     };

@@ -22,14 +22,14 @@ use thalweg_wire::{ErrorCode, Uuid};
 use tokio::sync::Notify;
 
 use super::answer::{self, Found};
-use super::throttle::Throttle;
-use super::waiting::Waiting;
+use super::waiting::WaitingChanges;
 use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{ANSWER_MAX, Outgoing, OutgoingError, Timeouts};
 use crate::net::peer;
 use crate::node::logged_once::LoggedOnce;
 use crate::replicas::Replicas;
 use crate::replicas::partition::Partition;
+use crate::replicas::shared::Throttle;
 
 /// Timestamps that ask for a log's end and beginning.
 const LATEST: i64 = -1;
@@ -67,7 +67,7 @@ pub(super) struct Followed {
     pub(super) metadata_behind: u32,
     /// Whether it had all that is committed when the leader answered last.
     pub(super) is_in_sync: bool,
-    /// Something is done with its log that may wait for a disk ([`Waiting`]).
+    /// Something is done with its log that may wait for a disk ([`WaitingChanges`]).
     pub(super) is_waiting: bool,
 }
 
@@ -81,7 +81,7 @@ impl Followed {
 
 /// An append that the thread that fetches is in.
 #[derive(Debug)]
-struct Appending {
+struct AppendUnderWay {
     generation: u64,
     key: Key,
     leader_epoch: i32,
@@ -97,7 +97,7 @@ pub(crate) struct Fetcher {
     /// For how many fetchers from that broker it has last handed over what others are to fetch.
     sized_for: AtomicUsize,
     followed: Mutex<BTreeMap<Key, Followed>>,
-    /// Somebody fetches.
+    /// A loop fetches.
     has_begun: AtomicBool,
     /// Something was added that is not to be fetched yet.
     has_more: AtomicBool,
@@ -106,11 +106,11 @@ pub(crate) struct Fetcher {
     added: Notify,
     /// The leader believes that this follower knows what it does not: a high watermark that it would not be told again.
     has_missed: AtomicBool,
-    pub(super) waiting: Waiting,
+    pub(super) waiting: WaitingChanges,
     /// Which of the loops is the one that fetches, of those that took over from each other.
     generation: AtomicU64,
     /// What that one appends to.
-    appending: Mutex<Option<Appending>>,
+    appending: Mutex<Option<AppendUnderWay>>,
     /// Something that waited for a disk is done.
     settled: Notify,
     /// The last trouble that was said, so that it is said once.
@@ -147,7 +147,7 @@ impl Fetcher {
             additions: AtomicU64::new(0),
             added: Notify::new(),
             has_missed: AtomicBool::new(false),
-            waiting: Waiting::default(),
+            waiting: WaitingChanges::default(),
             generation: AtomicU64::new(0),
             appending: Mutex::default(),
             settled: Notify::new(),
@@ -182,7 +182,7 @@ impl Fetcher {
     /// Takes partitions in, to be fetched on from where another fetcher was.
     pub(super) fn put(&self, all: impl IntoIterator<Item = (Key, Followed)>) {
         self.followed.lock().extend(all);
-        // Nobody looks whether they are for it.
+        // They may be for another fetcher, which the next request finds out.
         self.sized_for.store(0, Ordering::Relaxed);
         self.has_more.store(true, Ordering::Release);
     }
@@ -212,7 +212,7 @@ impl Fetcher {
         self.sized_for.store(fetchers, Ordering::Relaxed);
     }
 
-    /// Has what was added fetched; says whether nobody fetches yet, who has to be set to work.
+    /// Has what was added fetched; says whether a loop has to be started for it.
     pub(super) fn begin(&self) -> bool {
         if self.has_more.swap(false, Ordering::AcqRel) {
             self.something_added();
@@ -260,10 +260,10 @@ impl Fetcher {
         // Where it stalls the append waits elsewhere.
         if !dir.is_slow() {
             let dir = Arc::clone(dir);
-            *self.appending.lock() = Some(Appending { generation, key, leader_epoch, dir });
+            *self.appending.lock() = Some(AppendUnderWay { generation, key, leader_epoch, dir });
         }
         let done = catch_unwind(AssertUnwindSafe(append));
-        // Somebody else's is let be.
+        // Not the one of a loop that has taken over.
         self.appending.lock().take_if(|it| it.generation == generation);
         done
     }
@@ -275,8 +275,8 @@ impl Fetcher {
         if !appending.as_ref().is_some_and(|it| it.dir.is_slow()) {
             return None;
         }
-        let Appending { key, leader_epoch, .. } = appending.take()?;
-        // Under the lock, or the append might be over in between, and nobody would fetch the partition again.
+        let AppendUnderWay { key, leader_epoch, .. } = appending.take()?;
+        // Under the lock, or the append might be over in between, and the partition would not be fetched again.
         self.with(key, leader_epoch, |it| it.is_waiting = true);
         Some(self.generation.fetch_add(1, Ordering::AcqRel) + 1)
     }
@@ -286,7 +286,7 @@ impl Fetcher {
         self.generation.load(Ordering::Acquire) == generation
     }
 
-    /// Nobody looks for the places in the leader's logs any more that the loop before this one looked for.
+    /// Places in the leader's logs that the loop before this one looked for are looked for again.
     fn look_again(&self, retry_at_ms: u64) {
         let mut followed = self.followed.lock();
         for it in followed.values_mut().filter(|it| it.follower.is_out_of_range()) {
@@ -371,7 +371,7 @@ impl Fetcher {
     }
 }
 
-/// Fetches until somebody else does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
+/// Fetches until another loop does ([`Fetcher::take_over`]), or nothing is left for this fetcher.
 pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u64) {
     let client_id: Arc<str> =
         format!("broker-{}-fetcher-{}", replicas.node.id(), fetcher.number).into();
@@ -418,7 +418,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
         was_given_up = false;
         let request = request(&replicas, session.id_and_epoch(), changes, wakes_in);
         // The leader holds a fetch for as long as there is nothing: what comes meanwhile is not left to wait for that.
-        // Every second one is let be, or a leader that is slow to answer would never be heard.
+        // Every second one is not given up, or a leader that is slow to answer would never get to answer.
         let followed = &fetcher;
         let interrupt = async move {
             if !may_interrupt {
@@ -448,7 +448,7 @@ pub(super) async fn run(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generati
                     return;
                 }
             }
-            // As after a restart of the leader, or when it needed the place for others: it is told everything at once.
+            // As after a restart of the leader, or when it needed the place for others: the next request names everything.
             Ok(response) if is_of_session(response.error_code) && !session.is_full() => {
                 tracing::debug!(leader = fetcher.leader, error = %response.error_code,
                     "the leader does not have this fetch session; another is begun");
@@ -497,8 +497,8 @@ async fn connect<'a>(
     peer::connect(&replicas.node, leader, client_id, timeouts, held).await
 }
 
-/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Breaks off where somebody else
-/// fetches meanwhile.
+/// Carries out what came: appends, cuts off, asks for where the leader's logs begin and end. Breaks off if another loop
+/// fetches by then.
 async fn take(
     replicas: &Arc<Replicas>,
     fetcher: &Arc<Fetcher>,
@@ -509,7 +509,7 @@ async fn take(
 ) -> ControlFlow<()> {
     let mut to_find = Vec::new();
     answer::take(replicas, fetcher, generation, session, response, &mut to_find).await?;
-    // Few: who is out of range begins anew.
+    // Few: only for partitions that are out of the leader's range.
     while let Some((key, leader_epoch, wanted)) = to_find.pop() {
         let timestamp = if wanted == Wanted::Latest { LATEST } else { EARLIEST };
         let found = match connection.get() {

@@ -43,7 +43,7 @@ impl Default for Fetchers {
 }
 
 impl Fetchers {
-    /// The metadata says something new of a partition that is here: it is fetched from its leader, or from nobody.
+    /// The metadata says something new of a partition that is here: it is fetched from its leader, or not at all.
     /// In the epoch in which it is fetched already nothing changes. [`Self::begin`] comes after all of an update.
     pub(crate) fn update(&self, topic: Uuid, partition: &Arc<Partition>) {
         let followed = partition.followed();
@@ -52,15 +52,15 @@ impl Fetchers {
         for ((id, _), fetcher) in by_id.iter() {
             // Where that is another one than it should be, it hands the partition over itself.
             match followed {
-                Some((leader, epoch)) if leader == *id && fetcher.has(topic, partition, epoch) => {
+                Some(leader) if leader.id == *id && fetcher.has(topic, partition, leader.epoch) => {
                     is_fetched = true;
                 }
                 _ => fetcher.remove(topic, partition.index),
             }
         }
-        let Some((leader, epoch)) = followed.filter(|_| !is_fetched) else { return };
+        let Some(leader) = followed.filter(|_| !is_fetched) else { return };
         let number = number_of(partition, self.per_leader.load(Ordering::Acquire));
-        get(&mut by_id, (leader, number)).add(topic, partition, epoch);
+        get(&mut by_id, (leader.id, number)).add(topic, partition, leader.epoch);
     }
 
     /// Begins to fetch what was added: all of an update at once, or the first partition's fetch would be given up for the
@@ -178,7 +178,7 @@ async fn supervise(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u
     loop {
         let fetching = run(Arc::clone(&replicas), Arc::clone(&fetcher), generation);
         if CatchPanic(fetching).await.is_ok() {
-            // Somebody else fetches, or nothing is left to be fetched.
+            // Another loop fetches, or nothing is left to be fetched.
             return;
         }
         replicas.node.metrics().panics.add(1);
@@ -190,10 +190,10 @@ async fn supervise(replicas: Arc<Replicas>, fetcher: Arc<Fetcher>, generation: u
 /// Starts another loop for each fetcher whose loop is stuck in a write to a log, for as long as it is polled.
 pub(crate) async fn take_over_stuck(replicas: Arc<Replicas>) {
     let stalled = Arc::new(Notify::new());
-    let heard = Arc::clone(&stalled);
-    if !replicas.logs().stalls().on_stalled_write(move || heard.notify_one()) {
+    let notify = Arc::clone(&stalled);
+    if !replicas.logs().stalls().on_stalled_write(move || notify.notify_one()) {
         tracing::error!(
-            "somebody else listens to the disks: what is stuck in one is not taken over"
+            "the stall watch has another listener: fetchers that are stuck in a write are not replaced"
         );
     }
     loop {

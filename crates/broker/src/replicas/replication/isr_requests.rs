@@ -12,9 +12,9 @@ use thalweg_wire::messages::alter_partition_request::{BrokerState, PartitionData
 use thalweg_wire::messages::{AlterPartitionRequest, AlterPartitionResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use super::isr_changes::Changes;
 use crate::node::backoff::Backoff;
 use crate::replicas::Replicas;
+use crate::replicas::shared::Changes;
 
 /// Pause before what was not carried out is asked for again, as in the Java broker.
 const RETRY: Duration = Duration::from_millis(50);
@@ -119,7 +119,7 @@ fn request(broker_id: i32, broker_epoch: i64, changes: &Changes) -> AlterPartiti
             partition_index: *index,
             leader_epoch: change.leader_epoch,
             new_isr_with_epochs: change.isr.iter().map(member).collect(),
-            // Whoever leads has recovered: an unclean leader's log is what it is.
+            // A leader has recovered as soon as it leads, also after an unclean election.
             leader_recovery_state: 0,
             partition_epoch: change.partition_epoch,
             ..PartitionData::default()
@@ -139,8 +139,8 @@ mod tests {
     use thalweg_replication::{AlterPartition, IsrChange, IsrMember};
     use thalweg_wire::messages::alter_partition_response as wire;
 
-    use super::super::isr_changes::{IsrChanges, PARTITIONS_MAX};
     use super::*;
+    use crate::replicas::shared::{IsrChanges, PARTITIONS_MAX};
 
     fn id(n: u8) -> Uuid {
         Uuid::from_u128(u128::from(n) << 64)

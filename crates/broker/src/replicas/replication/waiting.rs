@@ -36,7 +36,7 @@ pub(super) enum What {
     Append(Batches, LeaderOffsets),
     /// The log is cut off at an offset.
     Truncate(i64),
-    /// The log begins anew at an offset.
+    /// The log is emptied, and starts at an offset.
     StartAt(i64),
     /// Records below an offset are deleted, as the leader's are.
     DeleteBelow(i64),
@@ -53,7 +53,7 @@ impl What {
 
 /// What waits for the disks, by directory; one that is not here has no thread at work.
 #[derive(Debug)]
-pub(super) struct Waiting<T = Waits> {
+pub(super) struct WaitingChanges<T = Waits> {
     queues: Mutex<BTreeMap<Uuid, Queue<T>>>,
     /// How much of it is done soon in all likelihood.
     soon: AtomicUsize,
@@ -70,20 +70,20 @@ struct Queue<T> {
 /// What became of something that is to wait.
 #[derive(Debug, PartialEq, Eq)]
 enum Pushed {
-    /// It is the first one, and somebody has to be set to work.
+    /// It is the first one, and a thread has to be started for it.
     First,
     Behind,
     /// There is no room.
     Refused,
 }
 
-impl<T> Default for Waiting<T> {
-    fn default() -> Waiting<T> {
-        Waiting { queues: Mutex::default(), soon: AtomicUsize::new(0) }
+impl<T> Default for WaitingChanges<T> {
+    fn default() -> WaitingChanges<T> {
+        WaitingChanges { queues: Mutex::default(), soon: AtomicUsize::new(0) }
     }
 }
 
-impl<T> Waiting<T> {
+impl<T> WaitingChanges<T> {
     /// Whether something is done soon in all likelihood.
     pub(super) fn has_soon(&self) -> bool {
         self.soon.load(Ordering::Acquire) > 0
@@ -94,7 +94,7 @@ impl<T> Waiting<T> {
         self.soon.store(0, Ordering::Release);
     }
 
-    fn no_longer_soon(&self, is_soon: bool) {
+    fn end_change(&self, is_soon: bool) {
         if is_soon {
             let less = |soon: usize| Some(soon.saturating_sub(1));
             let _ = self.soon.fetch_update(Ordering::AcqRel, Ordering::Acquire, less);
@@ -144,7 +144,7 @@ pub(super) fn leave(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, change: Ch
         }
         Pushed::Refused => {
             tracing::debug!(topic_id = %key.0, partition = key.1, "too much waits for its log directory; it is fetched again");
-            fetcher.waiting.no_longer_soon(is_soon);
+            fetcher.waiting.end_change(is_soon);
             answer::give_up(replicas, fetcher, key, leader_epoch);
         }
     }
@@ -160,7 +160,7 @@ fn work(replicas: &Arc<Replicas>, fetcher: &Arc<Fetcher>, dir: Uuid) {
         {
             answer::panicked(replicas, fetcher, key, leader_epoch);
         }
-        fetcher.waiting.no_longer_soon(is_soon);
+        fetcher.waiting.end_change(is_soon);
         fetcher.fetch_again();
     }
 }
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn one_thread_works_for_a_directory() {
-        let waiting = Waiting::default();
+        let waiting = WaitingChanges::default();
         assert_eq!(waiting.push(A, 1, 10), Pushed::First);
         assert_eq!(waiting.push(A, 2, 20), Pushed::Behind);
         assert_eq!(waiting.push(B, 3, 30), Pushed::First);
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_for_each_directory() {
-        let waiting = Waiting::default();
+        let waiting = WaitingChanges::default();
         // A single one may be larger.
         assert_eq!(waiting.push(A, 1, BYTES_MAX + 1), Pushed::First);
         assert_eq!(waiting.push(A, 2, 1), Pushed::Refused);

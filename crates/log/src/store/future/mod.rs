@@ -241,10 +241,10 @@ impl LogManager {
             {
                 let start = log.log_start_offset();
                 tracing::info!(path = %future.path().display(), start,
-                    "the future replica of a compacted log is copied anew");
+                    "the future replica of a compacted log is copied from the start");
                 let begun = self.truncate_fully_and_start_at(&future, start, None, now_ms);
                 if let Err(error) = begun {
-                    tracing::warn!(path = %future.path().display(), %error, "it cannot begin anew");
+                    tracing::warn!(path = %future.path().display(), %error, "the future replica cannot be emptied");
                 }
                 continue;
             }

@@ -3,13 +3,17 @@
 
 use thalweg_log::Role;
 use thalweg_wire::messages::ProduceRequest;
+use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 
 use super::gate::{A, B, Gates};
 use super::*;
-use thalweg_wire::messages::metadata_record::MetadataRecord;
+use crate::replicas::partition::{Leader, ReadFailure};
 
-use crate::replicas::partition::ReadFailure;
+/// The leader that the world's partitions follow.
+fn led_in(epoch: i32) -> Leader {
+    Leader { id: LEADER, epoch, is_local: false }
+}
 
 const OTHER: Uuid = Uuid([7; 16]);
 
@@ -40,7 +44,7 @@ async fn follower_of_a_hung_directory_holds_up_no_metadata() {
     assert_eq!(waiting.followed(), None);
 
     gates.open("b");
-    until("the partition followed again", || waiting.followed() == Some((LEADER, EPOCH + 2))).await;
+    until("the partition followed again", || waiting.followed() == Some(led_in(EPOCH + 2))).await;
     assert_eq!(world.log(1).role(), Role::Follower { epoch: EPOCH + 2 });
     let mut leader = first;
     let mut epochs = Vec::new();
@@ -89,7 +93,7 @@ async fn leader_of_a_hung_directory_holds_up_no_metadata() {
     let waiting = world.node.partition("t", 1);
     // Clients are sent to the new leader, and nothing brings the old leadership back.
     waiting.come_online_if_moved();
-    assert_eq!((waiting.followed(), waiting.led_epoch()), (None, Err((LEADER, EPOCH + 2))));
+    assert_eq!((waiting.followed(), waiting.led_epoch()), (None, Err(led_in(EPOCH + 2))));
     let refused = waiting.check_reader(EPOCH + 2, false);
     assert!(
         matches!(refused, Err(ReadFailure::NotLeader { leader_id: LEADER, .. })),
@@ -99,7 +103,7 @@ async fn leader_of_a_hung_directory_holds_up_no_metadata() {
     gates.open("b");
     let code = testing::soon("the answer to the producer", produced).await.unwrap().unwrap();
     assert_eq!(code, ErrorCode::NOT_LEADER_OR_FOLLOWER, "its leadership was over");
-    until("the partition followed", || waiting.followed() == Some((LEADER, EPOCH + 2))).await;
+    until("the partition followed", || waiting.followed() == Some(led_in(EPOCH + 2))).await;
     assert_eq!(world.log(1).role(), Role::Follower { epoch: EPOCH + 2 });
     world.node.shut_down().await;
 }

@@ -2,11 +2,11 @@
 //!
 //! A follower has one fetch in flight at a leader. Of partitions that move here while it waits it is answered nothing
 //! until then, for up to `replica.fetch.wait.max.ms`; meanwhile nothing of them is committed that their in-sync
-//! followers have to have. So it is answered at once, and soon for a while: the follower hears of the new leader a
+//! followers have to have. So it is answered at once, and soon for a while: the follower learns of the new leader a
 //! little before or after this broker does.
 //!
 //! Java's consumer and librdkafka's have one fetch in flight at a broker, too, and do not give it up. Which of those that
-//! wait here has read what moves here is not known, but it is one that reads the topic. It hears of the new leader from
+//! wait here has read what moves here is not known, but it is one that reads the topic. It learns of the new leader from
 //! the old one, a little before or after; so its fetch waits as long again as the leader change is ago: a handful of
 //! answers, instead of one for every five milliseconds, because there may be thousands of consumers.
 
@@ -89,7 +89,7 @@ impl ShortPolls {
         Some(Duration::from_millis(now_ms.saturating_sub(at_ms)).max(least(partitions)))
     }
 
-    /// Hears when there are more of them: whoever waits looks whether it is one.
+    /// Ends when there are more of them: a fetch that waits looks whether it is one.
     pub(crate) fn begun(&self) -> tokio::sync::futures::Notified<'_> {
         self.begun.notified()
     }
@@ -124,7 +124,7 @@ mod tests {
             answers += 1;
         }
         assert_eq!((answers, now_ms), (7, 320));
-        // Another topic does not begin it anew.
+        // Another topic does not begin it again.
         polls.elected(["other".into()], 1_000);
         assert_eq!(polls.consumer_wait_max(["t"], 1, 1_000), None);
         assert_eq!(polls.consumer_wait_max(["other"], 1, 1_010), Some(2 * WAIT));
@@ -138,7 +138,7 @@ mod tests {
         let begun = polls.begun();
         polls.begin([], 1_000);
         polls.begin([2, 3], 1_000);
-        // A wait that had begun before hears of it.
+        // A wait that had begun before ends.
         begun.await;
         assert_eq!(polls.wait_max(2, 1, 1_000), Some(WAIT));
         assert_eq!(polls.wait_max(3, 250, 1_000 + LASTS_MS - 1), Some(WAIT));

@@ -10,23 +10,23 @@ use tokio::sync::Notify;
 use crate::node::metrics::Counter;
 
 /// Partitions in one request.
-pub(super) const PARTITIONS_MAX: usize = 1_000;
+pub(crate) const PARTITIONS_MAX: usize = 1_000;
 
 /// Topic and partition, and the change that is wanted.
-pub(super) type Changes = BTreeMap<(Uuid, i32), AlterPartition>;
+pub(crate) type Changes = BTreeMap<(Uuid, i32), AlterPartition>;
 
 /// What is to be asked for: one change of a partition at a time.
 #[derive(Debug, Default)]
 pub(crate) struct IsrChanges {
     wanted: Mutex<Changes>,
-    pub(super) added: Notify,
+    pub(crate) added: Notify,
     expands: Counter,
     shrinks: Counter,
     refused: Counter,
 }
 
 impl IsrChanges {
-    /// The controller is to be asked for this; the partition hears of the answer.
+    /// The controller is to be asked for this; the partition gets the answer.
     pub(crate) fn ask(&self, topic: Uuid, index: i32, change: AlterPartition) {
         let mut wanted = self.wanted.lock();
         let is_newer = |known: &AlterPartition| {
@@ -57,7 +57,7 @@ impl IsrChanges {
     }
 
     /// Counts an answer.
-    pub(super) fn count(&self, change: &IsrChange, answer: &Result<Altered, ErrorCode>) {
+    pub(crate) fn count(&self, change: &IsrChange, answer: &Result<Altered, ErrorCode>) {
         match (answer, change) {
             (Err(_), _) => self.refused.add(1),
             (Ok(_), IsrChange::Expand(_)) => self.expands.add(1),
@@ -66,7 +66,7 @@ impl IsrChanges {
     }
 
     /// Changes for one request, which are not noted any more.
-    pub(super) fn take(&self) -> Changes {
+    pub(crate) fn take(&self) -> Changes {
         let mut wanted = self.wanted.lock();
         match wanted.keys().nth(PARTITIONS_MAX).copied() {
             None => std::mem::take(&mut *wanted),
