@@ -8,17 +8,13 @@ use std::time::Duration;
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
 use thalweg_testkit::oracle::{Program, jars};
+use thalweg_testkit::requests::Resource;
 use thalweg_wire::messages::alter_replica_log_dirs_request::{
     AlterReplicaLogDir, AlterReplicaLogDirTopic,
 };
-use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::messages::describe_log_dirs_response::DescribeLogDirsPartition;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
 use thalweg_wire::messages::{
-    AlterReplicaLogDirsRequest, DeleteRecordsRequest, DescribeLogDirsRequest,
-    IncrementalAlterConfigsRequest, UnregisterBrokerRequest,
+    AlterReplicaLogDirsRequest, DescribeLogDirsRequest, UnregisterBrokerRequest,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -77,39 +73,8 @@ impl Client {
 
     /// Sets what may be moved a second.
     async fn throttle(&self, rate: &str) {
-        let request = IncrementalAlterConfigsRequest {
-            resources: vec![AlterConfigsResource {
-                resource_type: 4,
-                resource_name: String::new(),
-                configs: vec![AlterableConfig {
-                    name: "replica.alter.log.dirs.io.max.bytes.per.second".into(),
-                    config_operation: 0,
-                    value: Some(rate.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
-        let response = self.connection.send(&request).await.unwrap();
-        assert_eq!(response.responses[0].error_code, ErrorCode::NONE, "{response:?}");
-    }
-
-    async fn delete_records(&self, topic: &str, offset: i64) -> ErrorCode {
-        let request = DeleteRecordsRequest {
-            topics: vec![DeleteRecordsTopic {
-                name: topic.into(),
-                partitions: vec![DeleteRecordsPartition {
-                    partition_index: 0,
-                    offset,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        self.connection.send(&request).await.unwrap().topics[0].partitions[0].error_code
+        let config = "replica.alter.log.dirs.io.max.bytes.per.second";
+        assert_eq!(self.set(Resource::AllBrokers, config, rate).await, ErrorCode::NONE);
     }
 }
 
@@ -222,7 +187,7 @@ async fn a_throttled_move_is_shown_given_up_and_begun_again() {
     world.check(0, RECORDS).await;
     assert_eq!(world.alter(&world.to).await, ErrorCode::NONE);
     // What is deleted meanwhile does not come back.
-    assert_eq!(world.client.delete_records("t", 50).await, ErrorCode::NONE);
+    assert_eq!(world.client.delete_records("t", 0, 50).await, ErrorCode::NONE);
     let world = world.restart().await;
     assert_eq!(world.client.replicas("t").await.len(), 2, "it goes on");
     world.client.throttle("9223372036854775807").await;

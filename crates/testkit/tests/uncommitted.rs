@@ -11,18 +11,14 @@ use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::records;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
-use thalweg_testkit::TestBroker;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::alter_partition_reassignments_request::{
     ReassignablePartition, ReassignableTopic,
 };
-use thalweg_wire::messages::create_topics_request::{
-    CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig,
-};
+use thalweg_wire::messages::create_topics_request::{CreatableReplicaAssignment, CreatableTopic};
 use thalweg_wire::messages::metadata_record::MetadataRecord;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::{
-    AlterPartitionReassignmentsRequest, CreateTopicsRequest, FeatureLevelRecord, ProduceRequest,
-    RegisterBrokerRecord,
+    AlterPartitionReassignmentsRequest, FeatureLevelRecord, ProduceRequest, RegisterBrokerRecord,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -62,23 +58,9 @@ async fn produce(
     acks: i16,
     timeout_ms: i32,
 ) -> (ErrorCode, i64) {
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    builder.append(1_000, None, Some(b"value"), &[]);
-    let records = builder.finish(&mut Compressor::new()).unwrap();
-    let request = ProduceRequest {
-        acks,
-        timeout_ms,
-        topic_data: vec![TopicProduceData {
-            topic_id,
-            partition_data: vec![PartitionProduceData {
-                index: 0,
-                records: Some(records.into()),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let records = requests::batch(BatchOptions::default(), &["value"]);
+    let request =
+        ProduceRequest { acks, timeout_ms, ..requests::produce(topic_id, [(0, records)]) };
     let response = connection.send(&request).await.unwrap();
     assert_eq!(response.responses[0].topic_id, topic_id);
     let part = &response.responses[0].partition_responses[0];
@@ -106,28 +88,14 @@ impl World {
         let producer = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
         let admin = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
         let client = support::connect(&broker).await;
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "t".into(),
-                num_partitions: -1,
-                replication_factor: -1,
-                assignments: vec![CreatableReplicaAssignment {
-                    broker_ids: vec![1, 2],
-                    ..Default::default()
-                }],
-                configs: vec![CreatableTopicConfig {
-                    name: "min.insync.replicas".into(),
-                    value: Some(min_insync_replicas.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
+        let both = CreatableReplicaAssignment { broker_ids: vec![1, 2], ..Default::default() };
+        let topic = CreatableTopic {
+            replication_factor: -1,
+            assignments: vec![both],
+            ..requests::topic("t", -1, &[("min.insync.replicas", min_insync_replicas)])
         };
-        let created = admin.send(&request).await.unwrap();
-        assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{:?}", created.topics[0]);
-        World { data, broker, topic: created.topics[0].topic_id, producer, admin, client }
+        let topic = support::create(&admin, topic).await;
+        World { data, broker, topic, producer, admin, client }
     }
 
     async fn produce(&self, acks: i16, timeout_ms: i32) -> (ErrorCode, i64) {

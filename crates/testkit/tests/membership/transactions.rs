@@ -3,10 +3,8 @@
 mod offsets;
 
 use thalweg::Connection;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{
-    FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest, ProduceResponse,
-};
+use thalweg_testkit::requests;
+use thalweg_wire::messages::{ProduceRequest, ProduceResponse};
 
 use super::*;
 use crate::support::transactions::Clients;
@@ -331,14 +329,7 @@ async fn an_open_transaction_is_ended_by_kafkas_tool() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_survive_their_coordinator() {
     let Some(builder) = Kafka::builder() else { return };
-    let mut kafka = builder
-        .nodes(3)
-        .feature("share.version", 0)
-        .feature("streams.version", 0)
-        .config("broker.session.timeout.ms", 3_000)
-        .config("broker.heartbeat.interval.ms", 500)
-        .config("controller.quorum.fetch.timeout.ms", 1_000)
-        .start();
+    let mut kafka = three_nodes(builder).start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
     // The coordinator that is killed is a process: the topic is made before this broker is there.
@@ -354,11 +345,7 @@ async fn transactions_survive_their_coordinator() {
     clients.all(&["begin one", "send one t 0 a", "flush one"]);
 
     let connection = Connection::open(&own, &Options::default()).await.unwrap();
-    let find = FindCoordinatorRequest {
-        key_type: 1,
-        coordinator_keys: vec!["one".into()],
-        ..Default::default()
-    };
+    let find = requests::find_transaction_coordinator("one");
     let found = connection.send(&find).await.unwrap().coordinators.remove(0);
     assert_eq!(found.error_code, ErrorCode::NONE, "{found:?}");
     let node = usize::try_from(found.node_id - 1).unwrap();
@@ -400,13 +387,7 @@ async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
     ];
     let (_, coordinator) = &leaders[1];
     let begin = async |name: &str| {
-        let request = InitProducerIdRequest {
-            transactional_id: Some(name.into()),
-            transaction_timeout_ms: 60_000,
-            producer_id: -1,
-            producer_epoch: -1,
-            ..Default::default()
-        };
+        let request = requests::init_producer(name, 60_000);
         let answer = send(coordinator, &request, 5).await;
         assert_eq!(answer.error_code, ErrorCode::NONE);
         (answer.producer_id, answer.producer_epoch)
@@ -447,21 +428,9 @@ async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
         for version in [10, 11, 12] {
             let mut answers = Vec::new();
             for (topic, connection) in &leaders {
-                let partition = |(index, records): (usize, &Vec<u8>)| PartitionProduceData {
-                    index: i32::try_from(index).unwrap(),
-                    records: Some(records.clone().into()),
-                    ..Default::default()
-                };
                 let request = ProduceRequest {
                     transactional_id: name.map(str::to_owned),
-                    acks: -1,
-                    timeout_ms: 10_000,
-                    topic_data: vec![TopicProduceData {
-                        name: (*topic).into(),
-                        partition_data: batches.iter().enumerate().map(partition).collect(),
-                        ..Default::default()
-                    }],
-                    ..Default::default()
+                    ..requests::produce_by_name(topic, (0..).zip(batches.iter().cloned()))
                 };
                 answers.push(codes(send(connection, &request, version).await));
             }
