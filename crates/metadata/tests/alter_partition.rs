@@ -69,7 +69,7 @@ struct Seen {
     unclean: usize,
 }
 
-struct World {
+struct RandomCluster {
     random: Random,
     image: MetadataImage,
     version: MetadataVersion,
@@ -84,14 +84,14 @@ fn some(random: &mut Random, of: &[i32], percent: usize) -> Vec<i32> {
     of.iter().copied().filter(|_| random.chance(percent)).collect()
 }
 
-impl World {
+impl RandomCluster {
     /// Brokers and partitions in any state.
-    fn new(seed: u64, kafka: &mut Kafka) -> World {
+    fn new(seed: u64, kafka: &mut Kafka) -> RandomCluster {
         let mut random = Random(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
         let level = if random.chance(50) { 30 } else { *random.pick(&LEVELS) };
         let version = MetadataVersion::from_level(level).expect("a level");
         kafka.ask("begin");
-        let mut world = World { random, image: MetadataImage::empty(), version };
+        let mut world = RandomCluster { random, image: MetadataImage::empty(), version };
         let mut records = world.features();
         records.extend(BROKERS.map(|id| world.broker(id, 100 + i64::from(id))));
         for topic in 0..1 + world.random.below(3) {
@@ -434,7 +434,7 @@ fn isr_changes_are_kafkas() {
     let is_whole = seeds.end - seeds.start >= CASES;
     for seed in seeds {
         let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut world = World::new(seed, &mut kafka);
+            let mut world = RandomCluster::new(seed, &mut kafka);
             for _ in 0..STEPS {
                 if world.random.chance(15) {
                     world.change_broker(&mut kafka);

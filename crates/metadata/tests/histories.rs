@@ -33,7 +33,7 @@ const CLUSTER_ID: &str = "a-cluster";
 /// One thing that happens; the numbers say what exactly.
 type Step = (u8, u64);
 
-struct World {
+struct ControllerHistory {
     config: BrokerConfig,
     image: MetadataImage,
     fakes: Vec<Fake>,
@@ -52,13 +52,13 @@ fn name(n: &mut Random) -> String {
     format!("t{}", n.below(6))
 }
 
-impl World {
-    fn new() -> World {
+impl ControllerHistory {
+    fn new() -> ControllerHistory {
         let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
         let fakes = (1..=4)
             .map(|id| Fake::new(id, &[(id as u128) << 64, (id as u128) << 64 | 1 << 70]))
             .collect();
-        let mut world = World {
+        let mut world = ControllerHistory {
             image: MetadataImage::empty(),
             fakes,
             history: Vec::new(),
@@ -500,7 +500,7 @@ fn read(bytes: &[u8]) -> Batch {
 }
 
 /// The history as a log, cut at random places, some of it in transactions, of which some fail.
-fn check_log(world: &World, n: &mut Random) {
+fn check_log(world: &ControllerHistory, n: &mut Random) {
     let mut loader = Loader::new(MetadataImage::empty());
     let mut offset = 0;
     let mut load = |loader: &mut Loader, records: &[MetadataRecord]| {
@@ -541,7 +541,7 @@ fn check_log(world: &World, n: &mut Random) {
 }
 
 /// A snapshot, as records and as bytes, on top of nothing and of an image from before.
-fn check_snapshot(world: &World, earlier: &MetadataImage) {
+fn check_snapshot(world: &ControllerHistory, earlier: &MetadataImage) {
     let mut delta = Delta::new(MetadataImage::empty());
     for record in snapshot_records(&world.image) {
         delta.replay(&record).unwrap_or_else(|error| panic!("{error}: {record:?}"));
@@ -560,8 +560,8 @@ fn check_snapshot(world: &World, earlier: &MetadataImage) {
     }
 }
 
-fn run(steps: &[Step]) -> World {
-    let mut world = World::new();
+fn run(steps: &[Step]) -> ControllerHistory {
+    let mut world = ControllerHistory::new();
     let mut earlier = world.image.clone();
     for (at, (kind, seed)) in steps.iter().enumerate() {
         let records = world.decide(*kind, &mut Random(*seed));

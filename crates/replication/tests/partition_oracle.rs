@@ -72,7 +72,7 @@ impl Kafka {
 }
 
 /// What is so beside the partition's replica.
-struct World {
+struct ReplicaSurroundings {
     cluster: Cluster,
     log: Offsets,
     /// Where batches begin. A follower's log ends there or at the log's end; Kafka takes what lies between for
@@ -82,7 +82,7 @@ struct World {
     ms: u64,
 }
 
-impl World {
+impl ReplicaSurroundings {
     fn now(&self) -> Context<'_> {
         Context {
             ms: self.ms,
@@ -98,7 +98,7 @@ impl World {
 struct Life {
     random: Random,
     replica: Replica,
-    world: World,
+    world: ReplicaSurroundings,
     has_log: bool,
     /// Metadata, as the controller would go on with it.
     partition: Partition,
@@ -128,7 +128,7 @@ impl Life {
         Life {
             random: Random(seed),
             replica: Replica::new(ME),
-            world: World {
+            world: ReplicaSurroundings {
                 cluster: Cluster::default(),
                 log: Offsets { log_start: 0, high_watermark: 0, log_end: 0 },
                 batches: Vec::new(),

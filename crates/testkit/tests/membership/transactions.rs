@@ -18,7 +18,7 @@ const STATE_PARTITIONS: i32 = 4;
 const OURS: i32 = 0;
 const THEIRS: i32 = 1;
 
-struct World {
+struct MixedCluster {
     kafka: Kafka,
     data: Data,
     broker: TestBroker,
@@ -26,9 +26,9 @@ struct World {
     clients: Clients,
 }
 
-impl World {
+impl MixedCluster {
     /// A broker of Java's and this one; `t-0` is led here, `t-1` by Java.
-    async fn new(transaction_version: i16) -> Option<World> {
+    async fn new(transaction_version: i16) -> Option<MixedCluster> {
         let kafka = Kafka::builder()?
             .feature("transaction.version", transaction_version)
             .feature("share.version", 0)
@@ -46,7 +46,7 @@ impl World {
         eventually("this broker in the cluster", async || brokers(&admin).await == both).await;
         let own = broker.bootstrap();
         topic_tool(&own, &["--create", "--topic", "t", "--replica-assignment", "10:1,1:10"]);
-        let mut world = World { kafka, data, broker, admin, clients };
+        let mut world = MixedCluster { kafka, data, broker, admin, clients };
         world.in_sync().await;
         world.clients.bootstrap = format!("{java},{own}");
         Some(world)
@@ -116,7 +116,7 @@ impl World {
 }
 
 async fn transactions_end(transaction_version: i16) {
-    let Some(mut world) = World::new(transaction_version).await else { return };
+    let Some(mut world) = MixedCluster::new(transaction_version).await else { return };
     let clients = &mut world.clients;
     clients.open("one");
     clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
@@ -195,7 +195,7 @@ async fn transactions_of_version_0_end_where_this_broker_leads() {
 
 /// One is open each time when the coordinators move from one make to the other.
 async fn coordinators_move(transaction_version: i16) {
-    let Some(mut world) = World::new(transaction_version).await else { return };
+    let Some(mut world) = MixedCluster::new(transaction_version).await else { return };
     let own = world.broker.bootstrap();
     world.clients.open("one");
     world.clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
@@ -292,7 +292,7 @@ async fn transactions_of_version_0_go_on_where_their_coordinator_moves() {
 /// partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_transaction_is_ended_by_kafkas_tool() {
-    let Some(mut world) = World::new(2).await else { return };
+    let Some(mut world) = MixedCluster::new(2).await else { return };
     let clients = &mut world.clients;
     clients.all(&["begin first", "send first t 0 a", "send first t 1 a", "commit first"]);
     clients.all(&["begin first", "send first t 0 b", "flush first", "leave first"]);
@@ -374,7 +374,7 @@ fn codes(answer: ProduceResponse) -> Vec<ErrorCode> {
 /// The same requests get the same answers from the leader of either make.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
-    let Some(world) = World::new(2).await else { return };
+    let Some(world) = MixedCluster::new(2).await else { return };
     let java = world.kafka.bootstrap(Kafka::INTERNAL);
     topic_tool(&java, &["--create", "--topic", "ours", "--replica-assignment", "10:1,10:1"]);
     topic_tool(&java, &["--create", "--topic", "theirs", "--replica-assignment", "1:10,1:10"]);

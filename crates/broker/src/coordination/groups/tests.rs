@@ -21,7 +21,7 @@ use thalweg_wire::messages::txn_offset_commit_request::{
 
 use super::*;
 
-struct World {
+struct GroupsOnDisk {
     _dir: TempDir,
     _logs: LogManager,
     partition: Arc<Partition>,
@@ -38,8 +38,8 @@ async fn soon<T>(what: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(30), what).await.expect("an answer")
 }
 
-impl World {
-    async fn new() -> World {
+impl GroupsOnDisk {
+    async fn new() -> GroupsOnDisk {
         let dir = TempDir::new();
         let log = LogConfig::default();
         let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, log, 0);
@@ -57,7 +57,7 @@ impl World {
         let image = Arc::new(MetadataImage::empty());
         let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new(None));
         groups.elected(Arc::clone(&partition), 0);
-        let world = World { _dir: dir, _logs: logs, partition, groups };
+        let world = GroupsOnDisk { _dir: dir, _logs: logs, partition, groups };
         world.loaded().await;
         world
     }
@@ -163,7 +163,7 @@ const UNSTABLE: (i64, ErrorCode) = (-1, ErrorCode::UNSTABLE_OFFSET_COMMIT);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn offsets_of_a_transaction_count_when_it_ends_and_over_restarts() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     assert_eq!(world.commit(P, 10).await, ErrorCode::NONE);
     assert_eq!(world.fetch(false).await, (-1, ErrorCode::NONE));
     assert_eq!(world.fetch(true).await, UNSTABLE);
@@ -182,7 +182,7 @@ async fn offsets_of_a_transaction_count_when_it_ends_and_over_restarts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_are_as_kafka_writes_them() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     assert_eq!(world.commit(P, 10).await, ErrorCode::NONE);
     assert_eq!(world.end(end(P, 5, true)).await, ErrorCode::NONE);
     let written = world.partition.read_whole(0, 1 << 20).unwrap().expect("it is there");
@@ -198,7 +198,7 @@ async fn batches_are_as_kafka_writes_them() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_not_verified_is_refused_and_leaves_nothing() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     let unverified = TransactionCheck::Guarded(None);
     assert_eq!(world.ask(P, 10, unverified).await, ErrorCode::INVALID_TXN_STATE);
     assert_eq!(world.fetch(true).await, (-1, ErrorCode::NONE));
@@ -217,7 +217,7 @@ async fn what_was_not_verified_is_refused_and_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn zombies_are_refused() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     let before = Producer { epoch: 2, ..P };
     assert_eq!(world.commit(P, 10).await, ErrorCode::NONE);
     assert_eq!(world.commit(before, 11).await, ErrorCode::INVALID_PRODUCER_EPOCH);
@@ -238,7 +238,7 @@ async fn zombies_are_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_ends_transactions_of_a_partition_that_is_elsewhere() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     assert_eq!(
         soon(world.groups.complete_transaction(1, end(P, 1, true))).await,
         ErrorCode::NOT_COORDINATOR

@@ -263,7 +263,7 @@ impl FaultHook for Hook {
 }
 
 /// A coordinator of one partition.
-struct World {
+struct AdderCoordinator {
     _dir: TempDir,
     _logs: LogManager,
     hook: Hook,
@@ -273,12 +273,12 @@ struct World {
     world: Arc<AtomicU64>,
 }
 
-impl World {
-    fn new() -> World {
-        World::with_partial_loads(false)
+impl AdderCoordinator {
+    fn new() -> AdderCoordinator {
+        AdderCoordinator::with_partial_loads(false)
     }
 
-    fn with_partial_loads(serves_partial_loads: bool) -> World {
+    fn with_partial_loads(serves_partial_loads: bool) -> AdderCoordinator {
         let dir = TempDir::new();
         let hook = Hook::default();
         // Batches of a few records.
@@ -303,7 +303,7 @@ impl World {
             Coordinator::new(config, Clock::new(None), Adder::default, initial, |_, effect| {
                 match effect {}
             });
-        World { _dir: dir, _logs: logs, hook, partition, coordinator, world }
+        AdderCoordinator { _dir: dir, _logs: logs, hook, partition, coordinator, world }
     }
 
     /// Something changed.
@@ -363,7 +363,7 @@ async fn until(what: &str, is_so: impl Fn() -> bool) {
 
 /// Takes down and loads again, whoever waits is answered, and nothing half changed stays.
 async fn a_panic(asks: &[Ask], sum_after: i64) {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
     let parked = world.coordinator.submit(0, Ask::Park);
@@ -400,7 +400,7 @@ async fn a_panic_while_a_panic_is_cleared_up_strands_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1])).await, Ok(0));
     // Somebody else writes to the log, which nobody may.
@@ -419,7 +419,7 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
 /// What is written is answered when other replicas have it, whoever sees to that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_waits_until_its_records_are_committed() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
     world.coordinator.elected(Arc::clone(&world.partition), 0);
     until("the load", || {
@@ -447,7 +447,7 @@ async fn an_answer_waits_until_its_records_are_committed() {
 /// What is to be written together must fit one batch; if it does not as it is, it may when it is compressed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_is_too_long_is_compressed() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![7; 60])).await, Ok(0));
     assert_eq!(world.sum().await, 420);
@@ -486,7 +486,7 @@ impl BatchOfOne {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_that_moves_away_while_it_loads_is_not_waited_for() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     for _ in 0..4 {
         assert_eq!(world.ask(Ask::Add(vec![1; 4])).await, Ok(0));
@@ -534,7 +534,7 @@ async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_loaded_has_no_coordinator() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     let mut batch = BatchOfOne::new(PANICS_WHEN_REPLAYED);
     let waiter: Arc<dyn AppendWaiter> = Arc::<crate::replicas::partition::AppendResults>::default();
@@ -557,7 +557,7 @@ async fn what_cannot_be_loaded_has_no_coordinator() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be() {
     for serves_partial_loads in [false, true] {
-        let world = World::with_partial_loads(serves_partial_loads);
+        let world = AdderCoordinator::with_partial_loads(serves_partial_loads);
         world.elected(0);
         assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
         let waiter: Arc<dyn AppendWaiter> =
@@ -592,7 +592,7 @@ async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_an_append_in_parts_the_written_ones_stand() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1_000])).await, Ok(0));
     // After the first batch this broker leads no more, as when its directory fails.
@@ -619,7 +619,7 @@ async fn of_an_append_in_parts_the_written_ones_stand() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_types_are_counted_and_left_alone() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     let mut chunk = Vec::new();
     for number in [UNKNOWN, 5, UNKNOWN] {
         chunk.extend(BatchOfOne::new(number).0);
@@ -645,7 +645,7 @@ async fn unknown_types_are_counted_and_left_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_job_found_reaches_its_shard_and_holds_nobody_up() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Square(Square::new(3))).await, Ok(9));
     // It was written.
@@ -678,7 +678,7 @@ async fn what_a_job_found_reaches_its_shard_and_holds_nobody_up() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_of_a_partition_that_moved_away_is_dropped() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     let gate = Arc::<Gate>::default();
     let square = Square { number: 7, gate: Arc::clone(&gate) };
@@ -706,7 +706,7 @@ async fn a_job_of_a_partition_that_moved_away_is_dropped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_panics_is_reported_as_failed() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     let failed = world.ask(Ask::Square(Square::new(PANICS_WHEN_COMPUTED))).await;
     assert_eq!(failed, Err(ErrorCode::UNKNOWN_SERVER_ERROR));
@@ -724,7 +724,7 @@ async fn a_job_that_panics_is_reported_as_failed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_reaches_a_partition_that_is_loading() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Heard).await, Ok(0));
     world.change(1);

@@ -77,7 +77,7 @@ async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
     said
 }
 
-impl World {
+impl MixedCluster {
     /// Waits until a broker that coordinates the group says this of its offset.
     async fn says(&self, bootstrap: &str, expected: Result<i64, ErrorCode>) {
         eventually(&format!("{expected:?}"), async || stable(bootstrap).await == expected).await;
@@ -85,7 +85,7 @@ impl World {
 }
 
 async fn offsets_end(transaction_version: i16) {
-    let Some(mut world) = World::new(transaction_version).await else { return };
+    let Some(mut world) = MixedCluster::new(transaction_version).await else { return };
     let java = world.kafka.bootstrap(Kafka::INTERNAL);
     let own = world.broker.bootstrap();
     let compact = ["--config", "cleanup.policy=compact"];

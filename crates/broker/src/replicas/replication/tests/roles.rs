@@ -11,7 +11,7 @@ use crate::replicas::partition::ReadFailure;
 const OTHER: Uuid = Uuid([7; 16]);
 
 /// Metadata that takes effect, and a topic that is created, while the directory "b" hangs.
-async fn other_metadata_takes_effect(world: &World) {
+async fn other_metadata_takes_effect(world: &FollowingBroker) {
     let mut record = testing::partition(OTHER, 0, NODE, 0, &[NODE]);
     record.directories = world.node.directories_of(&record.replicas, A);
     world.node.publish([testing::topic("other", OTHER), record.into()]).await;
@@ -20,7 +20,7 @@ async fn other_metadata_takes_effect(world: &World) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn follower_of_a_hung_directory_holds_up_no_metadata() {
-    let (world, gates) = World::in_directories(&[A, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B]).await;
     let (mut first, _) = world.first().await;
     gates.shut(&["b"]);
     first.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;
@@ -54,7 +54,7 @@ async fn follower_of_a_hung_directory_holds_up_no_metadata() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn leader_of_a_hung_directory_holds_up_no_metadata() {
-    let (world, gates) = World::in_directories(&[A, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B]).await;
     let mut led = testing::partition(TOPIC, 1, NODE, EPOCH + 1, &[NODE, LEADER]);
     led.directories = world.node.directories_of(&led.replicas, B);
     world.node.publish([led.into()]).await;

@@ -58,7 +58,7 @@ struct Client {
     revocations: u64,
 }
 
-pub(super) struct World<C> {
+pub(super) struct GroupSimulation<C> {
     random: Random,
     now_ms: u64,
     coordinator: C,
@@ -75,8 +75,8 @@ pub(super) struct World<C> {
     is_shown: bool,
 }
 
-impl<C: Coordinator> World<C> {
-    pub(super) fn new(mut coordinator: C, seed: u64, is_shown: bool) -> World<C> {
+impl<C: Coordinator> GroupSimulation<C> {
+    pub(super) fn new(mut coordinator: C, seed: u64, is_shown: bool) -> GroupSimulation<C> {
         let mut random = Random(seed);
         let assignor = match seed % 4 {
             0 => Assignor::Range,
@@ -88,7 +88,7 @@ impl<C: Coordinator> World<C> {
             .map(|topic| (format!("t{topic}").into(), 1 + random.below(6) as i32))
             .collect();
         coordinator.topics_changed(&topics);
-        World {
+        GroupSimulation {
             random,
             now_ms: 0,
             coordinator,
@@ -462,7 +462,7 @@ impl<C: Coordinator> World<C> {
 }
 
 /// The whole of it, to an end at which all is well.
-pub(super) fn simulate<C: Coordinator>(world: &mut World<C>) {
+pub(super) fn simulate<C: Coordinator>(world: &mut GroupSimulation<C>) {
     for _ in 0..1 + world.random.below(3) {
         world.join(None);
     }
@@ -481,10 +481,10 @@ pub(super) fn simulate<C: Coordinator>(world: &mut World<C>) {
 /// Runs the seeds; one that fails is run once more and shown.
 pub(super) fn run_seeds<C: Coordinator>(family: &str, usual: u64, coordinator: impl Fn() -> C) {
     let _ran = crate::core::seeds::run(family, usual, 15, |seed| {
-        let run = || simulate(&mut World::new(coordinator(), seed, false));
+        let run = || simulate(&mut GroupSimulation::new(coordinator(), seed, false));
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
             eprintln!("seed {seed}:");
-            simulate(&mut World::new(coordinator(), seed, true));
+            simulate(&mut GroupSimulation::new(coordinator(), seed, true));
             panic!("seed {seed} failed the first time only");
         }
     });
