@@ -17,10 +17,10 @@ mod network;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use thalweg_metadata::testing::led_by_1;
 use thalweg_metadata::image::MetadataImage;
 use thalweg_replication::{BrokerStatus, Replica, Settings};
 
-use crate::assignment::assignment;
 use crate::random::Random;
 use crate::seeds::family;
 use broker::Broker;
@@ -85,7 +85,7 @@ impl Cluster {
     fn new(seed: u64) -> Cluster {
         let mut random = Random(seed);
         let ids: Vec<i32> = (1..=*random.pick(&[2, 3, 3, 4])).collect();
-        let partition = assignment(0, 0, &ids, &ids);
+        let partition = led_by_1(0, 0, &ids, &ids);
         let brokers: Vec<Broker> = ids
             .iter()
             .map(|&id| Broker {

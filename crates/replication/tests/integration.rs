@@ -1,6 +1,5 @@
 //! The integration tests of this crate, in one binary.
 
-mod assignment;
 mod cluster;
 mod follower;
 mod leader;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 
+use thalweg_metadata::testing::led_by_1;
 use thalweg_metadata::image::Partition;
 use thalweg_replication::{
     Acknowledged, AlterPartition, Altered, Applied, BrokerStatus, Brokers, Context, Fetched,
@@ -14,7 +15,6 @@ use thalweg_replication::{
 };
 use thalweg_wire::ErrorCode;
 
-use crate::assignment::assignment;
 use crate::oracle::{self, Input, Output, Program};
 use crate::random::Random;
 use crate::seeds::oracle_seeds;
@@ -136,7 +136,7 @@ impl Life {
                 ms: BEGIN_MS,
             },
             has_log: false,
-            partition: assignment(0, 0, &[ME], &[ME]),
+            partition: led_by_1(0, 0, &[ME], &[ME]),
             sent: VecDeque::new(),
             sent_now: Vec::new(),
             history: Vec::new(),

@@ -5,15 +5,13 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue, Outcome, Position, Reply};
-use thalweg_log::testing::TempDir;
-use thalweg_log::{
-    CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, LogManager, ManagerConfig,
-};
+use thalweg_log::{Disk, DiskOp, FaultHook, Injected, LogConfig};
+use thalweg_metadata::testing::led_by_1;
 use thalweg_records::batch::Compression;
-use thalweg_wire::Uuid;
 
 use super::*;
-use crate::replicas::partition::testing::assignment;
+use crate::replicas::partition::testing::PartitionOnDisk;
+use crate::testing::until;
 
 /// What stands for a bug in the state machine.
 const PANICS_WHEN_HANDLED: i64 = -1;
@@ -264,10 +262,8 @@ impl FaultHook for Hook {
 
 /// A coordinator of one partition.
 struct AdderCoordinator {
-    _dir: TempDir,
-    _logs: LogManager,
     hook: Hook,
-    partition: Arc<Partition>,
+    on_disk: PartitionOnDisk,
     coordinator: Arc<Coordinator<Adder>>,
     /// What is so in the world.
     world: Arc<AtomicU64>,
@@ -279,17 +275,12 @@ impl AdderCoordinator {
     }
 
     fn with_partial_loads(serves_partial_loads: bool) -> AdderCoordinator {
-        let dir = TempDir::new();
         let hook = Hook::default();
         // Batches of a few records.
         let log = LogConfig { max_message_bytes: 400, ..LogConfig::default() };
-        let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, log, 0);
-        config.cluster_id = Some("test".into());
-        config.disk = Disk::with_hook(Arc::new(hook.clone()));
-        let (logs, _) = LogManager::open(config).unwrap();
-        let log = logs.create(&CreateRequest::new("c", 0, Uuid([7; 16])), 0).unwrap();
-        let partition = Arc::new(Partition::of_broker_1("c", log, 1));
-        partition.lead_alone(0);
+        let disk = Disk::with_hook(Arc::new(hook.clone()));
+        let on_disk = PartitionOnDisk::with("c", 1, log, disk);
+        on_disk.partition.lead_alone(0);
         let config = RuntimeConfig {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
@@ -303,7 +294,7 @@ impl AdderCoordinator {
             Coordinator::new(config, Clock::new(None), Adder::default, initial, |_, effect| {
                 match effect {}
             });
-        AdderCoordinator { _dir: dir, _logs: logs, hook, partition, coordinator, world }
+        AdderCoordinator { hook, on_disk, coordinator, world }
     }
 
     /// Something changed.
@@ -325,8 +316,8 @@ impl AdderCoordinator {
     }
 
     fn elected(&self, epoch: i32) {
-        self.partition.lead_alone(epoch);
-        self.coordinator.elected(Arc::clone(&self.partition), epoch);
+        self.on_disk.partition.lead_alone(epoch);
+        self.coordinator.elected(Arc::clone(&self.on_disk.partition), epoch);
     }
 
     async fn ask(&self, ask: Ask) -> Answer {
@@ -349,16 +340,6 @@ impl AdderCoordinator {
         }
         panic!("the partition was not loaded");
     }
-}
-
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..3_000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not come");
 }
 
 /// Takes down and loads again, whoever waits is answered, and nothing half changed stays.
@@ -406,7 +387,8 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
     // Somebody else writes to the log, which nobody may.
     let mut batch = BatchOfOne::new(20);
     let waiter: Arc<dyn AppendWaiter> = Arc::<crate::replicas::partition::AppendResults>::default();
-    let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
+    let appended =
+        world.on_disk.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(1))));
     assert_eq!(world.ask(Ask::Add(vec![300])).await, Err(ErrorCode::NOT_COORDINATOR));
     // What was written is there, from whomever it came.
@@ -420,8 +402,8 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_waits_until_its_records_are_committed() {
     let world = AdderCoordinator::new();
-    world.partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
-    world.coordinator.elected(Arc::clone(&world.partition), 0);
+    world.on_disk.partition.assign(&led_by_1(0, 1, &[1, 2], &[1, 2]));
+    world.coordinator.elected(Arc::clone(&world.on_disk.partition), 0);
     until("the load", || {
         !matches!(
             world.coordinator.submit(0, Ask::Sum),
@@ -431,12 +413,12 @@ async fn an_answer_waits_until_its_records_are_committed() {
     .await;
     let first = world.coordinator.submit(0, Ask::Add(vec![1]));
     let second = world.coordinator.submit(0, Ask::Add(vec![2]));
-    until("the records", || world.partition.log.log_end_offset() == 2).await;
-    assert_eq!(world.partition.log.high_watermark(), 0);
+    until("the records", || world.on_disk.partition.log.log_end_offset() == 2).await;
+    assert_eq!(world.on_disk.partition.log.high_watermark(), 0);
     let Submitted::Later(mut first) = first else { panic!("it was answered at once") };
     assert!(first.try_recv().is_err());
 
-    world.partition.assign(&assignment(0, 2, &[1, 2], &[1]));
+    world.on_disk.partition.assign(&led_by_1(0, 2, &[1, 2], &[1]));
     let first = tokio::time::timeout(Duration::from_secs(30), first).await.unwrap();
     assert_eq!(first.unwrap(), Ok(0));
     let second = tokio::time::timeout(Duration::from_secs(30), second.wait()).await.unwrap();
@@ -538,7 +520,8 @@ async fn what_cannot_be_loaded_has_no_coordinator() {
     world.elected(0);
     let mut batch = BatchOfOne::new(PANICS_WHEN_REPLAYED);
     let waiter: Arc<dyn AppendWaiter> = Arc::<crate::replicas::partition::AppendResults>::default();
-    let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
+    let appended =
+        world.on_disk.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
     world.elected(1);
     world.coordinator.resigned(0, None);
@@ -564,7 +547,7 @@ async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be(
             Arc::<crate::replicas::partition::AppendResults>::default();
         for mut batch in [BatchOfOne::unreadable(), BatchOfOne::new(100)] {
             let own = OwnAppend::Records;
-            let appended = world.partition.submit_own(&mut batch.0, own, 0, 0, &waiter, 0);
+            let appended = world.on_disk.partition.submit_own(&mut batch.0, own, 0, 0, &waiter, 0);
             assert!(matches!(appended, SubmittedOwn::Done(Ok(_))));
         }
         world.coordinator.resigned(0, None);
@@ -585,7 +568,7 @@ async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be(
         // It goes on behind all that is in the log.
         assert_eq!(world.ask(Ask::Add(vec![10])).await, Ok(0));
         assert_eq!(world.sum().await, 13);
-        assert_eq!(world.partition.log.log_end_offset(), 5);
+        assert_eq!(world.on_disk.partition.log.log_end_offset(), 5);
         assert_eq!(world.coordinator.panics(), 0);
     }
 }
@@ -597,7 +580,7 @@ async fn of_an_append_in_parts_the_written_ones_stand() {
     assert_eq!(world.ask(Ask::Add(vec![1_000])).await, Ok(0));
     // After the first batch this broker leads no more, as when its directory fails.
     let led: Arc<OnceLock<Arc<Partition>>> = Arc::default();
-    led.set(Arc::clone(&world.partition)).ok();
+    led.set(Arc::clone(&world.on_disk.partition)).ok();
     world.hook.set(move |op| {
         if op == DiskOp::Write
             && let Some(partition) = led.get()
@@ -608,11 +591,11 @@ async fn of_an_append_in_parts_the_written_ones_stand() {
     let failed = world.ask(Ask::AddEach(vec![1; 20])).await;
     assert_eq!(failed, Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
     world.hook.clear();
-    let written = world.partition.log.log_end_offset() - 1;
+    let written = world.on_disk.partition.log.log_end_offset() - 1;
     assert!((1..20).contains(&written), "{written} records in the first batch");
     assert_eq!(world.sum().await, 1_000 + written);
     // It goes on from there, without being loaded again.
-    world.partition.go_online();
+    world.on_disk.partition.go_online();
     assert_eq!(world.ask(Ask::Add(vec![5_000])).await, Ok(0));
     assert_eq!(world.sum().await, 6_000 + written);
 }

@@ -93,7 +93,10 @@ impl FollowingBroker {
     }
 
     /// The same with a pause of its own after errors.
-    pub(super) async fn with(directories: &[usize], pause: (&str, &str)) -> (FollowingBroker, Gates) {
+    pub(super) async fn with(
+        directories: &[usize],
+        pause: (&str, &str),
+    ) -> (FollowingBroker, Gates) {
         let gate = Arc::new(Gate::default());
         let hooks = Hooks { disk: Disk::with_hook(gate.clone()), ..Hooks::default() };
         let leader = Arc::new(Peer::new(LEADER).await);

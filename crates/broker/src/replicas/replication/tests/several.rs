@@ -18,7 +18,10 @@ pub(super) async fn set_fetchers(world: &FollowingBroker, count: &str) {
 }
 
 /// So many connections with their first fetches, by what the broker calls itself.
-async fn accept(world: &FollowingBroker, count: usize) -> BTreeMap<String, (Conversation, Fetched)> {
+async fn accept(
+    world: &FollowingBroker,
+    count: usize,
+) -> BTreeMap<String, (Conversation, Fetched)> {
     let mut all = BTreeMap::new();
     while all.len() < count {
         let mut conversation = world.leader.accept().await;
