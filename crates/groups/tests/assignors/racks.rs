@@ -11,7 +11,7 @@ use thalweg_groups::assignor::{
 use thalweg_wire::Uuid;
 
 use super::groups::{Group, Member};
-use super::{best, check_range, checked, descending, each, loads, subscribers};
+use super::{best, check_nothing_moves, check_range, checked, descending, each, loads, subscribers};
 use crate::script::random::numbers::Random;
 
 const WITH_RACKS: [&dyn Assignor; 2] = [&StickyAssignor, &StickyRangeAssignor];
@@ -146,16 +146,7 @@ fn range_keeps_its_promises_and_moves_no_more_for_racks() {
 fn what_was_assigned_stays() {
     each(1_000, placed(Group::random), |group, random| {
         for assignor in WITH_RACKS {
-            let mut group = group.clone();
-            for _ in 0..3 {
-                let assignments = checked(assignor, &group);
-                group.take(assignments);
-                let again = checked(assignor, &group);
-                for (member, again) in group.members.iter().zip(&again) {
-                    assert!(Arc::ptr_eq(&member.assignment, again), "it moves without a reason");
-                }
-                group.change(random);
-            }
+            check_nothing_moves(assignor, group.clone(), random);
         }
     });
 }

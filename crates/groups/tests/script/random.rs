@@ -3,7 +3,7 @@
 #[path = "../../../wire/tests/common/random.rs"]
 pub mod numbers;
 
-use thalweg_groups::{ClassicGroup, ClassicGroupState};
+use thalweg_groups::{ClassicGroup, ClassicGroupState, GroupConfig};
 
 use super::{Names, World};
 use numbers::Random;
@@ -39,6 +39,24 @@ pub trait Operations {
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
+}
+
+/// A random life of a shard: `begin` comes before the first of its steps.
+pub fn live<G: Operations>(
+    mut generator: G,
+    history: &mut Vec<String>,
+    begin: impl FnOnce(&mut World),
+    mut step: impl FnMut(&mut World, &mut Names, &mut G, &mut Vec<String>),
+) -> World {
+    let mut world = World::new(GroupConfig::default());
+    let mut names = Names::default();
+    history.push(generator.config());
+    world.run(&history[0], None);
+    begin(&mut world);
+    for _ in 0..150 {
+        step(&mut world, &mut names, &mut generator, history);
+    }
+    world
 }
 
 /// Holds up what is written, committed and computed from now on, or lets some of it go on.
