@@ -11,15 +11,13 @@ use groups::{Group, Member};
 use thalweg_groups::assignor::{
     ASSIGNORS, Assignor, MemberAssignment, StickyRangeAssignor, assignor,
 };
+use thalweg_random::{Random, seeds};
 use thalweg_wire::Uuid;
-
-use crate::script::random::numbers::Random;
-use crate::seeds;
 
 /// Runs `check` on groups made by `make` from so many seeds.
 fn each(cases: u64, make: impl Fn(&mut Random) -> Group, check: impl Fn(&mut Group, &mut Random)) {
     seeds::each(cases, |seed, history| {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut group = make(&mut random);
         history.push(format!("{group:#?}"));
         check(&mut group, &mut random);

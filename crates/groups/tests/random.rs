@@ -1,7 +1,7 @@
 //! Random events, with appends that wait, fail and are committed late, against what must always
 //! hold; and bytes and records that nobody would write.
 
-use crate::{script, seeds};
+use crate::script;
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ use thalweg_coordinator::{CoordinatorRecord, KeyValue};
 use thalweg_groups::{
     ClassicGroupState, GroupConfig, GroupRecord, RequestContext, Submission, subscribed_topics,
 };
+use thalweg_random::seeds;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupMetadataValue;
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;

@@ -1,7 +1,7 @@
 //! Random events on consumer groups, with appends that wait, fail and are committed late and with
 //! assignments that are computed late, against what must always hold.
 
-use crate::{script, seeds};
+use crate::script;
 
 use script::random::{Operations, delay, delay_nothing, live};
 use script::random_consumer::ConsumerGenerator;
@@ -9,6 +9,7 @@ use script::transactions::WithProducers;
 use script::{Names, World, replay};
 use thalweg_groups::consumer::{ConsumerGroupState, ConsumerMember};
 use thalweg_groups::{GroupRequest, RequestContext, Submission};
+use thalweg_random::seeds;
 use thalweg_wire::messages::ConsumerGroupHeartbeatRequest;
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 

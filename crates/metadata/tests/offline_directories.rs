@@ -4,7 +4,6 @@
 use crate::support;
 
 use support::fixtures::{self, Fake, NOT_HEARD_OF, topic};
-use support::random::Random;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records};
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::config::broker::{Mode, embedded_defaults};
@@ -14,6 +13,7 @@ use thalweg_metadata::controller::{
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Partition, Provenance};
 use thalweg_metadata::{Delta, MetadataImage};
+use thalweg_random::Random;
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
     DirectoryData, PartitionData, TopicData,
 };
@@ -36,7 +36,8 @@ impl TwoDirectories {
     fn new() -> TwoDirectories {
         let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
         let fake = Fake::new(1, &[GOOD.as_u128(), BAD.as_u128()]);
-        let mut world = TwoDirectories { image: MetadataImage::empty(), config, fake, numbers: Random(5) };
+        let mut world =
+            TwoDirectories { image: MetadataImage::empty(), config, fake, numbers: Random::new(5) };
         world.append(activation_records(
             &world.config,
             &bootstrap_records(MetadataVersion::LATEST),
@@ -86,7 +87,7 @@ impl TwoDirectories {
         change: impl FnOnce(&mut RequestContext<'_>),
     ) -> R::Response {
         let context = Context { image: &self.image, config: &self.config };
-        let decided = fixtures::decide(&context, request, &mut self.numbers, change);
+        let decided = fixtures::decide(&context, request, &mut || self.numbers.next_u64(), change);
         self.append(decided.records);
         decided.response
     }

@@ -7,7 +7,3 @@ mod observer;
 #[path = "../../testkit/src/oracle.rs"]
 mod oracle;
 mod partition_oracle;
-#[path = "../../wire/tests/common/random.rs"]
-mod random;
-#[path = "../../groups/tests/seeds.rs"]
-mod seeds;

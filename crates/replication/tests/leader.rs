@@ -1,11 +1,10 @@
 //! What a leader does where it is not what Kafka does, and why.
 
-use thalweg_metadata::testing::led_by_1;
 use thalweg_metadata::image::Partition;
+use thalweg_metadata::testing::led_by_1;
 use thalweg_replication::{
     Altered, Applied, BrokerStatus, Brokers, Context, Fetched, Offsets, Replica, Settings,
 };
-
 
 /// All brokers are well; their epochs are their ids.
 struct AllAlive;

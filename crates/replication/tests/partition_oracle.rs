@@ -7,8 +7,10 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 
-use thalweg_metadata::testing::led_by_1;
 use thalweg_metadata::image::Partition;
+use thalweg_metadata::testing::led_by_1;
+use thalweg_random::Random;
+use thalweg_random::seeds::oracle_seeds;
 use thalweg_replication::{
     Acknowledged, AlterPartition, Altered, Applied, BrokerStatus, Brokers, Context, Fetched,
     Offsets, Outcome, Replica, Settings,
@@ -16,8 +18,6 @@ use thalweg_replication::{
 use thalweg_wire::ErrorCode;
 
 use crate::oracle::{self, Input, Output, Program};
-use crate::random::Random;
-use crate::seeds::oracle_seeds;
 
 const ME: i32 = 1;
 const OWN_EPOCH: i64 = 101;
@@ -126,7 +126,7 @@ fn sorted(ids: impl IntoIterator<Item = i32>) -> String {
 impl Life {
     fn new(seed: u64) -> Life {
         Life {
-            random: Random(seed),
+            random: Random::new(seed),
             replica: Replica::new(ME),
             world: ReplicaSurroundings {
                 cluster: Cluster::default(),

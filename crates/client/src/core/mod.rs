@@ -11,7 +11,6 @@ pub mod leadership;
 pub mod metadata;
 pub mod partition;
 pub mod produce;
-mod random;
 #[cfg(test)]
 mod seeds;
 

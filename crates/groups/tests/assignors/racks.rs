@@ -8,11 +8,13 @@ use thalweg_groups::assignor::{
     ASSIGNORS, Assignor, MemberAssignment, StickyAssignor, StickyRangeAssignor, UniformAssignor,
     assignor,
 };
+use thalweg_random::Random;
 use thalweg_wire::Uuid;
 
 use super::groups::{Group, Member};
-use super::{best, check_nothing_moves, check_range, checked, descending, each, loads, subscribers};
-use crate::script::random::numbers::Random;
+use super::{
+    best, check_nothing_moves, check_range, checked, descending, each, loads, subscribers,
+};
 
 const WITH_RACKS: [&dyn Assignor; 2] = [&StickyAssignor, &StickyRangeAssignor];
 
@@ -260,7 +262,7 @@ fn range_from_nothing_has_the_most_near_that_go_together() {
     let make = |random: &mut Random| {
         let mut group = Group::default();
         let (topics, partitions) = (1 + random.below(3), 1 + random.below(6) as i32);
-        let id = |random: &mut Random| Uuid::from_u128(u128::from(random.next()) << 64 | 1);
+        let id = |random: &mut Random| Uuid::from_u128(u128::from(random.next_u64()) << 64 | 1);
         group.topics = (0..topics).map(|_| (id(random), partitions)).collect();
         let all: Vec<Uuid> = group.topics.keys().copied().collect();
         let members = 1 + random.below(4);

@@ -1,12 +1,9 @@
 //! Random operations that make sense often enough to get somewhere.
 
-#[path = "../../../wire/tests/common/random.rs"]
-pub mod numbers;
-
 use thalweg_groups::{ClassicGroup, ClassicGroupState, GroupConfig};
+use thalweg_random::Random;
 
 use super::{Names, World};
-use numbers::Random;
 
 /// A stream of operations.
 pub trait Operations {
@@ -29,7 +26,7 @@ pub trait Operations {
 
     /// A number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
-        self.random().next() % bound
+        self.random().next_u64() % bound
     }
 
     fn chance(&mut self, percent: u64) -> bool {
@@ -173,7 +170,7 @@ impl Operations for Generator {
 
 impl Generator {
     pub fn new(seed: u64) -> Generator {
-        Generator { random: Random(seed), said: Vec::new() }
+        Generator { random: Random::new(seed), said: Vec::new() }
     }
 
     fn protocols(&mut self) -> String {

@@ -42,6 +42,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::Waker;
 
+use thalweg_random::Random;
 use thalweg_records::codec::Decompressor;
 use thalweg_wire::Uuid;
 
@@ -59,7 +60,6 @@ pub use settings::{FetchSettings, IsolationLevel, OffsetReset};
 pub use status::PartitionStatus;
 
 use crate::core::partition::{Position, TopicPartition};
-use crate::core::random::Random;
 use buffer::Decoding;
 use cursor::{Cursor, Phase};
 use loan::Lent;
@@ -201,7 +201,7 @@ impl Fetcher {
             budget: Arc::clone(&budget),
         };
         Fetcher {
-            random: Random(settings.seed),
+            random: Random::new(settings.seed),
             settings,
             budget,
             decoding,

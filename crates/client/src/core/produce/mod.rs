@@ -45,6 +45,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::task::Waker;
 
+use thalweg_random::Random;
 use thalweg_records::{CompressionSpec, Decompressor};
 
 pub use accumulator::Refused;
@@ -55,7 +56,6 @@ pub use outcome::{RecordMetadata, Ticket};
 pub use sender::OutgoingRequest;
 pub use transaction::{AbortReason, TransactionError};
 
-use crate::core::random::Random;
 use partition::Partition;
 use schedule::BrokerQueue;
 use topics::Topic;
@@ -232,7 +232,7 @@ impl Sender {
             free: Vec::new(),
             broker_queues: HashMap::new(),
             next_batch: 0,
-            random: Random(seed),
+            random: Random::new(seed),
             producer_id: None,
             over: None,
             outstanding: 0,

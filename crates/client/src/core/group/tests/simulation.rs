@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use thalweg_random::Random;
 use thalweg_wire::ErrorCode;
 
 use super::super::assignor::Assignor;
@@ -13,7 +14,6 @@ use super::super::{
 };
 use super::application::Application;
 use super::metadata;
-use crate::core::random::Random;
 
 const CHAOS_MS: u64 = 80_000;
 const SETTLING_MS: u64 = 60_000;
@@ -77,7 +77,7 @@ pub(super) struct GroupSimulation<C> {
 
 impl<C: Coordinator> GroupSimulation<C> {
     pub(super) fn new(mut coordinator: C, seed: u64, is_shown: bool) -> GroupSimulation<C> {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let assignor = match seed % 4 {
             0 => Assignor::Range,
             1 => Assignor::RoundRobin,
@@ -153,8 +153,8 @@ impl<C: Coordinator> GroupSimulation<C> {
         let id = self.next_client;
         self.note(|| format!("{id} joins: {instance_id:?} {assignors:?} {subscription:?}"));
         self.next_client += 1;
-        let bytes =
-            (u128::from(self.random.next()) << 64 | u128::from(self.random.next())).to_be_bytes();
+        let bytes = (u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64()))
+            .to_be_bytes();
         let topics = SubscribedTopics::Topics(subscription.clone());
         let client = Client {
             member: Member::new(settings, topics, bytes, self.now_ms),
@@ -265,7 +265,7 @@ impl<C: Coordinator> GroupSimulation<C> {
         let now_ms = self.now_ms;
         match event {
             Event::Arrives(id, request_id, request, is_lost) => {
-                let random = self.random.next();
+                let random = self.random.next_u64();
                 self.coordinator.submit((id, request_id, is_lost), request, random);
                 None
             }

@@ -53,7 +53,7 @@ pub fn fate(rng: &mut Random, faults: &Faults, batch: &BatchView<'_>) -> Fate {
 }
 
 fn run(seed: u64, faults: Faults) -> ProduceCounts {
-    let mut rng = Random(seed);
+    let mut rng = Random::new(seed);
     // In turn, not drawn: what is compressed is hardly ever too large, and a few lives in a row may draw nothing else.
     let codec = [Compression::None, Compression::Lz4, Compression::Zstd][(seed % 3) as usize];
     let settings = ProduceSettings {
