@@ -16,10 +16,11 @@ const LINES_WARN: usize = 900;
 const LINES_MAX: usize = 1500;
 
 /// Workspace crates and those among them that they may use in production.
-const MAY_USE: [(&str, &[&str]); 14] = [
+const MAY_USE: [(&str, &[&str]); 15] = [
+    ("thalweg-random", &[]),
     ("thalweg-wire", &[]),
     ("thalweg-records", &["thalweg-wire"]),
-    ("thalweg-log", &["thalweg-wire", "thalweg-records"]),
+    ("thalweg-log", &["thalweg-random", "thalweg-wire", "thalweg-records"]),
     ("thalweg-metadata", &["thalweg-wire", "thalweg-records"]),
     ("thalweg-coordinator", &["thalweg-wire", "thalweg-records"]),
     (
@@ -43,7 +44,7 @@ const MAY_USE: [(&str, &[&str]); 14] = [
             "thalweg-connection",
         ],
     ),
-    ("thalweg", &["thalweg-wire", "thalweg-records", "thalweg-connection"]),
+    ("thalweg", &["thalweg-random", "thalweg-wire", "thalweg-records", "thalweg-connection"]),
     (
         "thalweg-cli",
         &[

@@ -8,16 +8,11 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Kafka;
 use thalweg_testkit::oracle::{self, Program};
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{
-    AddPartitionsToTxnRequest, EndTxnRequest, FindCoordinatorRequest, InitProducerIdRequest,
-    ProduceRequest,
-};
+use thalweg_wire::messages::ProduceRequest;
 
 const THALWEG: &str = env!("CARGO_BIN_EXE_thalweg");
 const WAIT: Duration = Duration::from_secs(60);
@@ -101,20 +96,12 @@ impl Bench {
         let connection = &self.client.connection;
         let mut producer = (-1, -1);
         self.when_it_is_time("a producer's id", async || {
-            let find = FindCoordinatorRequest {
-                key_type: 1,
-                coordinator_keys: vec![id.into()],
-                ..Default::default()
-            };
+            let find = requests::find_transaction_coordinator(id);
             let found = connection.send(&find).await.unwrap().coordinators.remove(0);
             if found.error_code.is_err() {
                 return found.error_code;
             }
-            let request = InitProducerIdRequest {
-                transactional_id: Some(id.into()),
-                transaction_timeout_ms: 600_000,
-                ..Default::default()
-            };
+            let request = requests::init_producer(id, 600_000);
             let answer = connection.send(&request).await.unwrap();
             producer = (answer.producer_id, answer.producer_epoch);
             answer.error_code
@@ -124,17 +111,7 @@ impl Bench {
     }
 
     async fn add(&self, id: &str, producer: Producer, partition: i32) {
-        let request = AddPartitionsToTxnRequest {
-            v3_and_below_transactional_id: id.into(),
-            v3_and_below_producer_id: producer.0,
-            v3_and_below_producer_epoch: producer.1,
-            v3_and_below_topics: vec![AddPartitionsToTxnTopic {
-                name: "t".into(),
-                partitions: vec![partition],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let request = requests::add_partition(id, producer, "t", partition);
         self.when_it_is_time("a partition in a transaction", async || {
             let answer = send(&self.client.connection, &request, 3).await;
             let topic = &answer.results_by_topic_v3_and_below[0];
@@ -148,18 +125,7 @@ impl Bench {
         let records = producer_batch(producer.0, producer.1, 0, true);
         let request = ProduceRequest {
             transactional_id: Some(id.into()),
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![TopicProduceData {
-                name: "t".into(),
-                partition_data: vec![PartitionProduceData {
-                    index: partition,
-                    records: Some(records.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
+            ..requests::produce_by_name("t", [(partition, records)])
         };
         self.when_it_is_time("a record", async || {
             let answer = send(&self.client.connection, &request, 11).await;
@@ -169,13 +135,7 @@ impl Bench {
     }
 
     async fn end(&self, id: &str, producer: Producer) -> ErrorCode {
-        let request = EndTxnRequest {
-            transactional_id: id.into(),
-            producer_id: producer.0,
-            producer_epoch: producer.1,
-            committed: true,
-            ..Default::default()
-        };
+        let request = requests::commit_transaction(id, producer);
         send(&self.client.connection, &request, 4).await.error_code
     }
 

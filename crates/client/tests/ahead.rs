@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use support::hostile::{Answer, Fate, Hostile};
 use support::tap::Tap;
-use support::{Bench, earliest, soon, tp};
+use support::{Bench, earliest, soon, tp, until};
 use thalweg::{
     Cluster, Consumer, ErrorCode, Options, Position, Producer, ProducerConfig, ProducerRecord,
 };
@@ -95,15 +95,6 @@ fn judge(answer: &Answer<'_>, port: u16, is_moved: bool) -> Fate {
         }),
         _ => Fate::Pass,
     }
-}
-
-async fn until(mut is_so: impl FnMut() -> bool) {
-    soon(async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
 }
 
 async fn producer(cluster: &Cluster) -> Producer {

@@ -18,7 +18,7 @@ use thalweg::{
     Position, Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
 use thalweg_testkit::kafka::Kafka;
-use thalweg_wire::messages::FindCoordinatorRequest;
+use thalweg_testkit::requests;
 use thalweg_wire::{ApiKey, ErrorCode};
 use traffic::{Book, Reader, Writer, partitions, until};
 
@@ -94,10 +94,7 @@ impl Bench {
 
     /// The node that looks after a group.
     async fn coordinator(&self, group: &str) -> i32 {
-        let request = FindCoordinatorRequest {
-            coordinator_keys: vec![group.to_owned()],
-            ..FindCoordinatorRequest::default()
-        };
+        let request = requests::find_group_coordinator(group);
         let mut node = -1;
         until("a coordinator", async || {
             let answer = self.admin.cluster().send_any(&request).await.unwrap();

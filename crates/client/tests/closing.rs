@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use support::tap::Tap;
-use support::{Bench, earliest, grouped, soon, tp};
+use support::{Bench, earliest, grouped, soon, tp, until};
 use thalweg::consumer::ListenerFuture;
 use thalweg::{
     Cluster, Consumer, Error, GroupStatus, Options, Position, Rebalance, RebalanceListener,
@@ -18,15 +18,6 @@ use thalweg_testkit::TestBroker;
 use thalweg_wire::ApiKey;
 
 const LIMIT: Duration = Duration::from_secs(10);
-
-async fn until(mut is_so: impl FnMut() -> bool) {
-    soon(async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
-}
 
 async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64)> {
     let mut all = Vec::new();

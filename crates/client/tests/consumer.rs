@@ -4,14 +4,13 @@ use crate::support;
 
 use std::time::Duration;
 
-use support::{Bench, cluster, earliest, soon, tp};
+use support::{Bench, cluster, earliest, soon, tp, until};
 use thalweg::{Admin, AdminConfig, PartitionStatus, ResetCause};
 use thalweg::{Consumer, ConsumerConfig, Error, OffsetReset, Position, TopicPartition};
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
-use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_testkit::requests;
 
 async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64, String)> {
     let mut all = Vec::new();
@@ -26,12 +25,6 @@ async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64, String)> 
     }
     all.sort_unstable();
     all
-}
-
-async fn until(is_so: impl Fn() -> bool) {
-    while !is_so() {
-        tokio::time::sleep(Duration::from_millis(1)).await;
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -80,12 +73,12 @@ async fn it_begins_where_it_is_told_to() {
     consumer.seek_to_beginning([&tp(0)]).unwrap();
     assert_eq!(read(&mut consumer, 1).await, [(0, 0, "a".to_owned())]);
     consumer.seek_to_end([&tp(0)]).unwrap();
-    soon(until(|| consumer.position(&tp(0)).is_some())).await;
+    until(|| consumer.position(&tp(0)).is_some()).await;
     assert_eq!(consumer.position(&tp(0)).map(|position| position.offset), Some(3));
     // Without a position: at the end, as Kafka's default says.
     let mut latest = bench.consumer(ConsumerConfig::default()).await;
     latest.assign([(tp(0), None)]).unwrap();
-    soon(until(|| latest.position(&tp(0)).is_some())).await;
+    until(|| latest.position(&tp(0)).is_some()).await;
     bench.produce(0, &["d"], Compression::None).await;
     assert_eq!(read(&mut latest, 1).await, [(0, 3, "d".to_owned())]);
     // With nowhere to begin it is an error that says so.
@@ -218,16 +211,7 @@ async fn a_topic_that_comes_later_is_found() {
     let poll = tokio::spawn(async move { consumer.poll(1).await.map(|records| records.len()) });
     tokio::time::sleep(Duration::from_millis(150)).await;
     assert!(!poll.is_finished());
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: "later".into(),
-            num_partitions: 1,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
+    let request = requests::create(requests::topic("later", 1, &[]));
     let topic = bench.connection.send(&request).await.unwrap().topics[0].topic_id;
     let bench = Bench { topic, ..bench };
     bench.produce(0, &["x"], Compression::None).await;
@@ -290,7 +274,7 @@ async fn what_is_resumed_does_not_wait_for_what_the_broker_holds_back() {
     consumer.pause([&tp(1)]).unwrap();
     consumer.pause([&tp(2)]).unwrap();
     // Until the broker holds a request for the one that is not paused.
-    soon(until(|| consumer.counts().requests > 0)).await;
+    until(|| consumer.counts().requests > 0).await;
     for _ in 0..3 {
         for partition in [1, 2] {
             bench.produce(partition, &["x"], Compression::None).await;

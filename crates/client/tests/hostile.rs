@@ -15,13 +15,10 @@ use thalweg::{
     Position, ProduceErrorKind, Producer, ProducerConfig, ProducerRecord, TopicPartition,
 };
 use thalweg::{Fault, PartitionErrorKind};
-use thalweg_testkit::TestBroker;
-use thalweg_testkit::crash::Random;
+use thalweg_random::Random;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::ApiKey;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::{
-    CreateTopicsRequest, FetchResponse, OffsetCommitResponse, ProduceResponse,
-};
+use thalweg_wire::messages::{FetchResponse, OffsetCommitResponse, ProduceResponse};
 
 async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(90), future).await.expect("too slow")
@@ -69,14 +66,7 @@ async fn directly(broker: &TestBroker) -> Cluster {
 }
 
 async fn create(broker: &TestBroker, partitions: i32) {
-    let topic = CreatableTopic {
-        name: "t".into(),
-        num_partitions: partitions,
-        replication_factor: 1,
-        ..Default::default()
-    };
-    let request =
-        CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() };
+    let request = requests::create(requests::topic("t", partitions, &[]));
     let answer = directly(broker).await.send_any(&request).await.unwrap();
     assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
 }

@@ -14,12 +14,12 @@ use thalweg::{
     Cluster, CommittedOffset, Connection, Consumer, ConsumerConfig, Error, Options, Position,
     TopicPartition,
 };
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Shared;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
-use thalweg_wire::messages::{FindCoordinatorRequest, OffsetCommitRequest, OffsetCommitResponse};
+use thalweg_wire::messages::{OffsetCommitRequest, OffsetCommitResponse};
 use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Uuid, Writer};
 
 const PARTITIONS: i32 = 300;
@@ -57,8 +57,7 @@ impl Bench {
         let topic = Topic { name, id };
         let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
         let bench = Bench { bootstrap: bootstrap.to_owned(), admin, connection, topic, group };
-        let keys = vec![bench.group.as_str().into()];
-        let find = FindCoordinatorRequest { coordinator_keys: keys, ..Default::default() };
+        let find = requests::find_group_coordinator(&bench.group);
         let deadline = Instant::now() + Duration::from_secs(60);
         // The coordinator loads, and hears of the topic.
         while bench.connection.send(&find).await.unwrap().coordinators[0].error_code.is_err()

@@ -11,10 +11,8 @@ use thalweg::{
     TrySendError,
 };
 use thalweg_records::{Compression, CompressionSpec};
-use thalweg_testkit::TestBroker;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("too slow")
@@ -25,22 +23,7 @@ async fn cluster(broker: &TestBroker) -> Cluster {
 }
 
 async fn create(cluster: &Cluster, name: &str, partitions: i32, configs: &[(&str, &str)]) {
-    let config = |(name, value): &(&str, &str)| CreatableTopicConfig {
-        name: (*name).to_owned(),
-        value: Some((*value).to_owned()),
-        ..Default::default()
-    };
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            configs: configs.iter().map(config).collect(),
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
+    let request = requests::create(requests::topic(name, partitions, configs));
     let answer = cluster.send_any(&request).await.unwrap();
     assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
 }

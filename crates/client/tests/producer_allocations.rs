@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use thalweg::{Cluster, Options, Producer, ProducerConfig, ProducerRecord};
 use thalweg_records::{Compression, CompressionSpec};
-use thalweg_testkit::TestBroker;
-use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_testkit::{TestBroker, requests};
 
 struct Counting;
 
@@ -105,16 +103,7 @@ fn less_than_one_per_record() {
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let cluster = Cluster::connect(&bootstrap, Options::default()).await.unwrap();
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "t".into(),
-                num_partitions: 6,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
+        let request = requests::create(requests::topic("t", 6, &[]));
         cluster.send_any(&request).await.unwrap();
         for (compression, size) in [
             (Compression::None, 100),

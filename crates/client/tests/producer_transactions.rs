@@ -26,18 +26,18 @@ const TOPIC: &str = "t";
 const PARTITIONS: i32 = 3;
 
 /// A broker, and whether it tells clients to leave it to the brokers which partitions are in a transaction.
-struct World {
+struct TransactionalBroker {
     hostile: Hostile,
     cluster: Cluster,
 }
 
-impl World {
-    async fn new(level: i16) -> World {
-        World::with(level, &[]).await
+impl TransactionalBroker {
+    async fn new(level: i16) -> TransactionalBroker {
+        TransactionalBroker::with(level, &[]).await
     }
 
     /// As [`Self::new`], a broker with configs.
-    async fn with(level: i16, configs: &[(&str, &str)]) -> World {
+    async fn with(level: i16, configs: &[(&str, &str)]) -> TransactionalBroker {
         let hostile = Hostile::start_with(configs).await;
         hostile.judge(move |answer| answer_of(level, answer));
         let cluster = hostile.cluster().await;
@@ -46,7 +46,7 @@ impl World {
         for (_, result) in soon(admin.create_topics([topic], Mode::Apply)).await {
             result.unwrap();
         }
-        World { hostile, cluster }
+        TransactionalBroker { hostile, cluster }
     }
 
     fn config(&self) -> ProducerConfig {
@@ -129,7 +129,7 @@ fn record(partition: i32, value: &str) -> ProducerRecord<'_> {
     ProducerRecord::new(TOPIC).with_partition(partition).with_value(value)
 }
 
-/// `[(partition, values)]` as [`World::read`] gives them.
+/// `[(partition, values)]` as [`TransactionalBroker::read`] gives them.
 fn values<const N: usize>(of: [(i32, &[&str]); N]) -> BTreeMap<i32, Vec<String>> {
     let owned = |(at, values): (i32, &[&str])| {
         (at, values.iter().map(|value| (*value).to_owned()).collect())
@@ -154,7 +154,7 @@ async fn committed(cluster: &Cluster, group: &str) -> Option<i64> {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn all_of_a_transaction_is_read_or_nothing() {
     for level in [2, 1] {
-        let world = World::new(level).await;
+        let world = TransactionalBroker::new(level).await;
         let producer = world.producer();
         soon(producer.init_transactions()).await.unwrap();
 
@@ -204,7 +204,7 @@ async fn all_of_a_transaction_is_read_or_nothing() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn offsets_are_committed_with_their_transaction() {
     for level in [2, 1] {
-        let world = World::new(level).await;
+        let world = TransactionalBroker::new(level).await;
         let producer = world.producer();
         let group = GroupMetadata::new("g");
         for (offset, is_commit) in [(5, true), (7, false), (9, true), (11, false)] {
@@ -246,7 +246,7 @@ async fn offsets_are_committed_with_their_transaction() {
 /// The versions of TxnOffsetCommit that a producer uses, and times that it asks for metadata while it commits one
 /// offset. The judge changes what is answered.
 async fn commit_one_offset(
-    world: &World,
+    world: &TransactionalBroker,
     level: i16,
     mut judge: impl FnMut(&Answer<'_>) -> Fate + Send + 'static,
 ) -> (Vec<i16>, u64, Result<(), TransactionError>) {
@@ -277,7 +277,7 @@ async fn commit_one_offset(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn txn_offset_commit_names_topic_ids_from_version_6() {
-    let world = World::new(2).await;
+    let world = TransactionalBroker::new(2).await;
     let (versions, asked, sent) = commit_one_offset(&world, 2, |_| Fate::Pass).await;
     assert_eq!((versions, asked, sent), (vec![6], 1, Ok(())));
     assert_eq!(committed(&world.cluster, "g").await, Some(5));
@@ -297,7 +297,7 @@ async fn txn_offset_commit_names_topic_ids_from_version_6() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_topic_id_is_retried_after_metadata() {
-    let world = World::new(2).await;
+    let world = TransactionalBroker::new(2).await;
     let mut left = 2;
     let refuses = move |answer: &Answer<'_>| match answer.api {
         ApiKey::TXN_OFFSET_COMMIT if left > 0 => {
@@ -313,7 +313,7 @@ async fn unknown_topic_id_is_retried_after_metadata() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn offsets_of_a_group_that_is_gone_abort_the_transaction() {
-    let world = World::new(2).await;
+    let world = TransactionalBroker::new(2).await;
     for code in [ErrorCode::GROUP_ID_NOT_FOUND, ErrorCode::STALE_MEMBER_EPOCH] {
         let refuses = move |answer: &Answer<'_>| match answer.api {
             ApiKey::TXN_OFFSET_COMMIT => refused_offsets(answer, code),
@@ -339,7 +339,7 @@ fn refused_offsets(answer: &Answer<'_>, code: ErrorCode) -> Fate {
 async fn transaction_that_took_too_long_reads_as_fenced() {
     for level in [2, 1] {
         let sweep = "transaction.abort.timed.out.transaction.cleanup.interval.ms";
-        let world = World::with(level, &[(sweep, "20")]).await;
+        let world = TransactionalBroker::with(level, &[(sweep, "20")]).await;
         let config = world.config().with_transaction_timeout(Duration::from_millis(100));
         let producer = Producer::new(world.cluster.clone(), config).unwrap();
         let transaction = soon(producer.begin()).await.unwrap();
@@ -370,7 +370,7 @@ async fn transaction_that_took_too_long_reads_as_fenced() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_next_producer_of_a_name_fences_the_one_before() {
     for level in [2, 1] {
-        let world = World::new(level).await;
+        let world = TransactionalBroker::new(level).await;
         let first = world.producer();
         let transaction = soon(first.begin()).await.unwrap();
         soon(transaction.send(record(0, "zombie")).await.unwrap()).await.unwrap();
@@ -394,7 +394,7 @@ async fn the_next_producer_of_a_name_fences_the_one_before() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_dropped_is_aborted() {
     for level in [2, 1] {
-        let world = World::new(level).await;
+        let world = TransactionalBroker::new(level).await;
         let producer = world.producer();
         let transaction = soon(producer.begin()).await.unwrap();
         soon(transaction.send(record(0, "dropped")).await.unwrap()).await.unwrap();
@@ -429,7 +429,7 @@ async fn what_is_dropped_is_aborted() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_record_that_is_refused_costs_its_transaction() {
     for level in [2, 1] {
-        let world = World::new(level).await;
+        let world = TransactionalBroker::new(level).await;
         let admin = Admin::new(world.cluster.clone(), AdminConfig::default());
         let small = NewTopic::new("small").with_config("max.message.bytes", "1000");
         for (_, result) in soon(admin.create_topics([small], Mode::Apply)).await {
@@ -462,7 +462,7 @@ async fn a_record_that_is_refused_costs_its_transaction() {
 }
 
 /// Three transactions, of which the second is aborted, with offsets, and what then is to be read.
-async fn work(world: &World) {
+async fn work(world: &TransactionalBroker) {
     let producer = world.producer();
     let group = GroupMetadata::new("g");
     for number in 0..3 {
@@ -518,7 +518,7 @@ async fn nothing_that_is_lost_on_the_way_is_missing_or_there_twice() {
         for lost in [Lost::Request, Lost::Answer] {
             // Every exchange of the scenario is lost once, until there is none that would be.
             for at in 0.. {
-                let world = World::new(level).await;
+                let world = TransactionalBroker::new(level).await;
                 let (seen, hit) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(None)));
                 let strikes = {
                     let (seen, hit) = (Arc::clone(&seen), Arc::clone(&hit));
@@ -554,7 +554,7 @@ async fn nothing_that_is_lost_on_the_way_is_missing_or_there_twice() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_that_takes_too_long_goes_on() {
     for level in [2, 1] {
-        let world = World::new(level).await;
+        let world = TransactionalBroker::new(level).await;
         let config = world.config().with_max_block(Duration::from_millis(300));
         let producer = Producer::new(world.cluster.clone(), config).unwrap();
         let transaction = soon(producer.begin()).await.unwrap();
@@ -586,7 +586,7 @@ async fn a_commit_that_takes_too_long_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_has_no_name_has_no_transactions() {
-    let world = World::new(2).await;
+    let world = TransactionalBroker::new(2).await;
     let producer = world.producer_without_id();
     let error = soon(producer.begin()).await.unwrap_err();
     assert_eq!(error, TransactionError::NotTransactional);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use support::hostile::{Answer, Fate, Hostile};
-use support::{Bench, earliest, grouped, soon, tp};
+use support::{Bench, earliest, grouped, soon, tp, until};
 use thalweg::{
     Cluster, Consumer, Error, MetadataRecoveryStrategy, Options, Position, Producer,
     ProducerConfig, ProducerRecord,
@@ -171,15 +171,6 @@ async fn one_broker(last_version: i16) -> (Arc<Node>, u16, Arc<Node>) {
     bootstrap.names(&[(1, at)]);
     broker.names(&[(1, at)]);
     (bootstrap, port, broker)
-}
-
-async fn until(mut condition: impl FnMut() -> bool) {
-    soon(async {
-        while !condition() {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
-    })
-    .await;
 }
 
 #[tokio::test]

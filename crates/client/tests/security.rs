@@ -7,22 +7,17 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair};
 use thalweg::{
     AuthenticationError, Cluster, Connection, Consumer, ConsumerConfig, Error, Identity, Mechanism,
     OffsetReset, Options, Pem, RawConnection, Roots, SaslOptions, Security, TlsOptions,
     TopicPartition,
 };
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
-use thalweg_records::codec::Compressor;
+use thalweg_records::builder::BatchOptions;
 use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::requests;
 use thalweg_wire::messages::alter_user_scram_credentials_request::ScramCredentialDeletion;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{
-    AlterUserScramCredentialsRequest, CreateTopicsRequest, DescribeClusterRequest, ProduceRequest,
-};
+use thalweg_wire::messages::{AlterUserScramCredentialsRequest, DescribeClusterRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 
 /// Life of a session on the listener BRIEF.
@@ -153,14 +148,7 @@ impl Bench {
 
     async fn topic(&self, name: &str) -> Topic {
         let connection = self.open(Kafka::INTERNAL, &Options::default()).await.unwrap();
-        let topics = vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: 1,
-            replication_factor: 1,
-            ..CreatableTopic::default()
-        }];
-        let request =
-            CreateTopicsRequest { topics, timeout_ms: 10_000, ..CreateTopicsRequest::default() };
+        let request = requests::create(requests::topic(name, 1, &[]));
         let created = connection.send(&request).await.unwrap().topics.remove(0);
         assert_eq!(created.error_code, ErrorCode::NONE);
         Topic { id: created.topic_id }
@@ -174,23 +162,8 @@ struct Topic {
 impl Topic {
     /// Produces records in one batch.
     async fn produce(&self, connection: &Connection, values: &[&[u8]]) {
-        let mut builder = BatchBuilder::new(BatchOptions::default());
-        for value in values {
-            builder.append(1_000, None, Some(value), &[]);
-        }
-        let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
-        let partition =
-            PartitionProduceData { records: Some(records), ..PartitionProduceData::default() };
-        let request = ProduceRequest {
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![TopicProduceData {
-                topic_id: self.id,
-                partition_data: vec![partition],
-                ..TopicProduceData::default()
-            }],
-            ..ProduceRequest::default()
-        };
+        let records = requests::batch(BatchOptions::default(), values);
+        let request = requests::produce(self.id, [(0, records)]);
         let deadline = Instant::now() + Duration::from_secs(20);
         loop {
             let response = connection.send(&request).await.unwrap();

@@ -12,8 +12,8 @@ use thalweg::stream::{
     self, Committer, CommitterSettings, ConsumerSettings, RestartSettings, SharedConsumer,
 };
 use thalweg::{Assignor, Cluster, Error, GroupProtocol, GroupStatus, Options};
+use thalweg_random::Random;
 use thalweg_records::Compression;
-use thalweg_testkit::crash::Random;
 
 const LIMIT: Duration = Duration::from_secs(10);
 const LONG: Duration = Duration::from_secs(3_600);

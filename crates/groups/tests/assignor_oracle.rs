@@ -15,12 +15,12 @@ use std::sync::Arc;
 
 use crate::assignors::groups::Group;
 use crate::oracle::{self, Program};
-use crate::script::random::numbers::Random;
-use crate::seeds::oracle_seeds;
 use thalweg_groups::assignor::{
     ASSIGNORS, Assignor, MemberAssignment, StickyAssignor, StickyRangeAssignor,
 };
 use thalweg_groups::{group_hash, topic_hash};
+use thalweg_random::Random;
+use thalweg_random::seeds::oracle_seeds;
 use thalweg_wire::Uuid;
 
 /// Kafka's answers, one line for each question; `None` without Kafka.
@@ -93,7 +93,7 @@ fn assignments_are_at_least_as_good_as_kafkas() {
     let mut asked: Vec<(u64, &dyn Assignor, Group)> = Vec::new();
     for seed in oracle_seeds(400) {
         for assignor in ASSIGNORS {
-            let mut random = Random(seed);
+            let mut random = Random::new(seed);
             let mut group = match random.below(4) {
                 0 => Group::large(&mut random),
                 1 => Group::small(&mut random),
@@ -178,7 +178,7 @@ fn as_many_partitions_are_near_as_with_kafkas_consumers() {
     ];
     let mut asked: Vec<(u64, usize, Group)> = Vec::new();
     for seed in oracle_seeds(600) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let mut group = match random.below(4) {
             0 => Group::large(&mut random),
             1 => Group::small(&mut random),
@@ -240,7 +240,7 @@ fn hashes_are_kafkas() {
         ["a", "B", "7", ".", "_", "-", "é", "ß", "\u{800}", "\u{e000}", "\u{ffee}", "😀", "𝄞"];
     let mut groups: Vec<(u64, Vec<Topic>)> = Vec::new();
     for seed in oracle_seeds(400) {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         // Kafka's topics have ASCII names, but its hash does not mind.
         let kinds = *random.pick(&[6, letters.len()]);
         let text = |random: &mut Random, longest: usize| -> String {
@@ -249,7 +249,9 @@ fn hashes_are_kafkas() {
         let racks: Vec<String> = (0..4).map(|_| text(&mut random, 12)).collect();
         let mut topics = BTreeMap::new();
         for _ in 0..random.below(6) {
-            let id = Uuid::from_u128((u128::from(random.next()) << 64) | u128::from(random.next()));
+            let id = Uuid::from_u128(
+                (u128::from(random.next_u64()) << 64) | u128::from(random.next_u64()),
+            );
             let most = *random.pick(&[2, 10, 200]);
             let partitions = (0..random.below(most))
                 .map(|_| (0..random.below(4)).map(|_| random.pick(&racks).clone()).collect())

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use thalweg_groups::{ClassicGroup, ClassicGroupState};
+use thalweg_random::Random;
+use thalweg_random::seeds::oracle_seeds;
 
 use crate::kafka_oracle::{Kafka, Pair};
-use crate::script::random::numbers::Random;
-use crate::seeds::oracle_seeds;
 
 /// The file of differences.
 const DIFFERENCES: &str = include_str!("hosted_differences.txt");
@@ -378,7 +378,7 @@ fn hosted_groups_answer_as_classic_groups_of_kafka_do() {
     for seed in seeds {
         let mut life = Life {
             pair: Pair::new(&mut kafka),
-            random: Random(seed ^ 0x4057_ed0a),
+            random: Random::new(seed ^ 0x4057_ed0a),
             history: Vec::new(),
             consumers: Vec::new(),
             generation: 0,

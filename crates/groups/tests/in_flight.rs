@@ -4,14 +4,20 @@ use crate::script;
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use script::{START_MS, World, replay, topic_id};
-use thalweg_coordinator::{Now, Position, Runner, RunnerConfig};
+use thalweg_coordinator::{Account, MemoryRunner, Now, Position, Runner, RunnerConfig};
 use thalweg_groups::{
     GroupConfig, GroupRecord, GroupRequest, GroupResponse, GroupShard, RequestContext, Submission,
 };
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::OffsetCommitValue;
+use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
+use thalweg_wire::messages::leave_group_request::MemberIdentity;
 use thalweg_wire::messages::offset_fetch_request::OffsetFetchRequestGroup;
+use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
+use thalweg_wire::messages::{
+    JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, OffsetCommitValue, SyncGroupRequest,
+};
 
 fn run(world: &mut World, op: &str) -> Vec<String> {
     let lines = world.run(op, None);
@@ -220,76 +226,84 @@ fn the_log_alone_gives_the_same_state() {
     assert_eq!(world.shard().counters().offset_deletions, 2);
 }
 
+/// What a shard answers at once.
+fn ask(memory: &mut MemoryRunner<GroupShard>, request: GroupRequest) -> GroupResponse {
+    let context = RequestContext { api_version: 3, ..Default::default() };
+    memory.submit(Submission { context, request });
+    memory.advance(0);
+    memory.take_answers().pop().map(|(_, answer)| answer).expect("an answer")
+}
+
+/// A join with so many bytes of metadata.
+fn join(group: &str, bytes: usize) -> GroupRequest {
+    GroupRequest::JoinGroup(JoinGroupRequest {
+        group_id: group.into(),
+        session_timeout_ms: 10_000,
+        rebalance_timeout_ms: 10_000,
+        protocol_type: "consumer".into(),
+        protocols: vec![JoinGroupRequestProtocol {
+            name: "range".into(),
+            metadata: Bytes::from(vec![0; bytes]),
+            ..Default::default()
+        }],
+        ..Default::default()
+    })
+}
+
+/// The only member of `g` gives itself an assignment of so many bytes.
+fn sync(joined: &JoinGroupResponse, bytes: usize) -> GroupRequest {
+    GroupRequest::SyncGroup(SyncGroupRequest {
+        group_id: "g".into(),
+        generation_id: joined.generation_id,
+        member_id: joined.member_id.clone(),
+        assignments: vec![SyncGroupRequestAssignment {
+            member_id: joined.member_id.clone(),
+            assignment: Bytes::from(vec![0; bytes]),
+            ..Default::default()
+        }],
+        ..Default::default()
+    })
+}
+
+/// That member leaves.
+fn leave(joined: &JoinGroupResponse) -> GroupRequest {
+    let member = MemberIdentity { member_id: joined.member_id.clone(), ..Default::default() };
+    GroupRequest::LeaveGroup(LeaveGroupRequest {
+        group_id: "g".into(),
+        members: vec![member],
+        ..Default::default()
+    })
+}
+
 /// What members leave behind is held of an account, and who finds it full is sent away.
 #[test]
 fn assignments_and_metadata_are_held_until_nothing_refers_to_them() {
-    use bytes::Bytes;
-    use thalweg_coordinator::{Account, MemoryRunner};
-    use thalweg_wire::ErrorCode;
-    use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
-    use thalweg_wire::messages::leave_group_request::MemberIdentity;
-    use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
-    use thalweg_wire::messages::{JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest};
-
     let account = Account::new(100_000);
     let config = Arc::new(GroupConfig { initial_rebalance_delay_ms: 0, ..Default::default() });
     let shard = || GroupShard::with_account(Arc::clone(&config), Arc::clone(&account));
     let now = Now { wall_ms: START_MS, monotonic_ms: 0 };
     let mut memory = MemoryRunner::new(shard(), now);
-    let context = RequestContext { api_version: 3, ..Default::default() };
-    let mut ask = |request: GroupRequest| {
-        memory.submit(Submission { context: context.clone(), request });
-        memory.advance(0);
-        memory.take_answers().pop().map(|(_, answer)| answer).expect("an answer")
+    let mut ask = |request: GroupRequest| ask(&mut memory, request);
+    let GroupResponse::JoinGroup(refused) = ask(join("g", 100_000)) else {
+        panic!("a join's answer")
     };
-    let join = |bytes: usize| {
-        GroupRequest::JoinGroup(JoinGroupRequest {
-            group_id: "g".into(),
-            session_timeout_ms: 10_000,
-            rebalance_timeout_ms: 10_000,
-            protocol_type: "consumer".into(),
-            protocols: vec![JoinGroupRequestProtocol {
-                name: "range".into(),
-                metadata: Bytes::from(vec![0; bytes]),
-                ..Default::default()
-            }],
-            ..Default::default()
-        })
-    };
-    let GroupResponse::JoinGroup(refused) = ask(join(100_000)) else { panic!("a join's answer") };
     assert_eq!(refused.error_code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
     assert_eq!(account.used(), 0);
-    let GroupResponse::JoinGroup(joined) = ask(join(60_000)) else { panic!("a join's answer") };
+    let GroupResponse::JoinGroup(joined) = ask(join("g", 60_000)) else {
+        panic!("a join's answer")
+    };
     assert_eq!(joined.error_code, ErrorCode::NONE);
     assert!((60_000..65_000).contains(&account.used()), "{}", account.used());
-    let sync = |bytes: usize| {
-        GroupRequest::SyncGroup(SyncGroupRequest {
-            group_id: "g".into(),
-            generation_id: joined.generation_id,
-            member_id: joined.member_id.clone(),
-            assignments: vec![SyncGroupRequestAssignment {
-                member_id: joined.member_id.clone(),
-                assignment: Bytes::from(vec![0; bytes]),
-                ..Default::default()
-            }],
-            ..Default::default()
-        })
-    };
     for (bytes, expected) in
         [(60_000, ErrorCode::COORDINATOR_NOT_AVAILABLE), (20_000, ErrorCode::NONE)]
     {
-        let GroupResponse::SyncGroup(synced) = ask(sync(bytes)) else { panic!("a sync's answer") };
+        let GroupResponse::SyncGroup(synced) = ask(sync(&joined, bytes)) else {
+            panic!("a sync's answer")
+        };
         assert_eq!(synced.error_code, expected, "{bytes}");
     }
     assert!((80_000..85_000).contains(&account.used()), "{}", account.used());
-    let leave = LeaveGroupRequest {
-        group_id: "g".into(),
-        members: vec![MemberIdentity { member_id: joined.member_id, ..Default::default() }],
-        ..Default::default()
-    };
-    let GroupResponse::LeaveGroup(_) = ask(GroupRequest::LeaveGroup(leave)) else {
-        panic!("a leave's answer")
-    };
+    let GroupResponse::LeaveGroup(_) = ask(leave(&joined)) else { panic!("a leave's answer") };
     drop(joined.members);
     // The log says who was in it until the group's next record, which it wrote as it became empty.
     assert_eq!(account.used(), 0);
@@ -299,55 +313,16 @@ fn assignments_and_metadata_are_held_until_nothing_refers_to_them() {
 /// then nobody new finds any.
 #[test]
 fn members_of_a_loaded_log_are_held_whatever_the_limit() {
-    use bytes::Bytes;
-    use thalweg_coordinator::{Account, MemoryRunner};
-    use thalweg_wire::ErrorCode;
-    use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
-    use thalweg_wire::messages::leave_group_request::MemberIdentity;
-    use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
-    use thalweg_wire::messages::{JoinGroupRequest, LeaveGroupRequest, SyncGroupRequest};
-
     let config = Arc::new(GroupConfig { initial_rebalance_delay_ms: 0, ..Default::default() });
     let shard =
         |account: &Arc<Account>| GroupShard::with_account(Arc::clone(&config), Arc::clone(account));
     let now = Now { wall_ms: START_MS, monotonic_ms: 0 };
     let (first, second) = (Account::new(100_000), Account::new(50_000));
     let mut memory = MemoryRunner::new(shard(&first), now);
-    let ask = |memory: &mut MemoryRunner<GroupShard>, request: GroupRequest| {
-        let context = RequestContext { api_version: 3, ..Default::default() };
-        memory.submit(Submission { context, request });
-        memory.advance(0);
-        memory.take_answers().pop().map(|(_, answer)| answer).expect("an answer")
-    };
-    let join = |group: &str, bytes: usize| {
-        GroupRequest::JoinGroup(JoinGroupRequest {
-            group_id: group.into(),
-            session_timeout_ms: 10_000,
-            rebalance_timeout_ms: 10_000,
-            protocol_type: "consumer".into(),
-            protocols: vec![JoinGroupRequestProtocol {
-                name: "range".into(),
-                metadata: Bytes::from(vec![0; bytes]),
-                ..Default::default()
-            }],
-            ..Default::default()
-        })
-    };
     let GroupResponse::JoinGroup(joined) = ask(&mut memory, join("g", 60_000)) else {
         panic!("a join's answer")
     };
-    let sync = GroupRequest::SyncGroup(SyncGroupRequest {
-        group_id: "g".into(),
-        generation_id: joined.generation_id,
-        member_id: joined.member_id.clone(),
-        assignments: vec![SyncGroupRequestAssignment {
-            member_id: joined.member_id.clone(),
-            assignment: Bytes::from(vec![0; 20_000]),
-            ..Default::default()
-        }],
-        ..Default::default()
-    });
-    let GroupResponse::SyncGroup(synced) = ask(&mut memory, sync) else {
+    let GroupResponse::SyncGroup(synced) = ask(&mut memory, sync(&joined, 20_000)) else {
         panic!("a sync's answer")
     };
     assert_eq!(synced.error_code, ErrorCode::NONE);
@@ -359,12 +334,7 @@ fn members_of_a_loaded_log_are_held_whatever_the_limit() {
         panic!("a join's answer")
     };
     assert_eq!(refused.error_code, ErrorCode::COORDINATOR_NOT_AVAILABLE);
-    let leave = GroupRequest::LeaveGroup(LeaveGroupRequest {
-        group_id: "g".into(),
-        members: vec![MemberIdentity { member_id: joined.member_id, ..Default::default() }],
-        ..Default::default()
-    });
-    let GroupResponse::LeaveGroup(left) = ask(&mut memory, leave) else {
+    let GroupResponse::LeaveGroup(left) = ask(&mut memory, leave(&joined)) else {
         panic!("a leave's answer")
     };
     assert_eq!(left.members[0].error_code, ErrorCode::NONE);

@@ -17,5 +17,4 @@ mod random_consumer;
 mod rebalances;
 mod script;
 mod scripts;
-mod seeds;
 mod topic_regex_oracle;

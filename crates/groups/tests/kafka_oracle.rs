@@ -16,12 +16,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::oracle::{self, Input, Output, Program};
-use crate::seeds::oracle_seeds;
 use script::random::{Generator, Operations};
 use script::random_consumer::ConsumerGenerator;
 use script::transactions::WithProducers;
 use script::{Names, World};
 use thalweg_groups::GroupConfig;
+use thalweg_random::seeds::oracle_seeds;
 use thalweg_wire::messages::ConsumerProtocolAssignment;
 use thalweg_wire::{Message as _, Reader};
 

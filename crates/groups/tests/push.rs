@@ -14,6 +14,7 @@ use thalweg_groups::{
     RequestContext, Submission,
 };
 use thalweg_metadata::image::Changes;
+use thalweg_random::seeds;
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::sync_group_request::SyncGroupRequestAssignment;
@@ -24,10 +25,9 @@ use thalweg_wire::messages::{
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::hosted::client::lead;
-use crate::script::World;
 use crate::script::random::Operations as _;
 use crate::script::random_consumer::ConsumerGenerator;
-use crate::{script::Names, seeds};
+use crate::script::{Names, World};
 
 const CONFIG: &str = "new csession=20000 chb=3000 cint=0 delay=0 minsession=10 push=true";
 

@@ -1,19 +1,20 @@
 //! Random events, with appends that wait, fail and are committed late, against what must always
 //! hold; and bytes and records that nobody would write.
 
-use crate::{script, seeds};
+use crate::script;
 
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use script::random::{Generator, Operations, delay, delay_nothing};
+use script::random::{Generator, Operations, delay, delay_nothing, live};
 use script::transactions::WithProducers;
 use script::{Names, World, replay};
 use thalweg_coordinator::{CoordinatorRecord, KeyValue};
 use thalweg_groups::{
     ClassicGroupState, GroupConfig, GroupRecord, RequestContext, Submission, subscribed_topics,
 };
+use thalweg_random::seeds;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::GroupMetadataValue;
 use thalweg_wire::messages::group_metadata_value::MemberMetadata;
@@ -37,30 +38,19 @@ fn rounds(world: &World) -> BTreeMap<String, Round> {
 #[test]
 fn random_events_keep_the_invariants() {
     seeds::family("classic", 250, 15, |seed, history| {
-        let mut generator = Generator::new(seed ^ 0xabcd);
-        let mut world = World::new(GroupConfig::default());
-        let mut names = Names::default();
-        history.push(generator.config());
-        world.run(&history[0], None);
-        for _ in 0..150 {
-            step(&mut world, &mut names, &mut generator, history);
-        }
-        finish(&mut world);
+        finish(&mut live(Generator::new(seed ^ 0xabcd), history, |_| {}, step));
     });
 }
 
 #[test]
 fn random_events_with_transactions_keep_the_invariants() {
     seeds::family("transactions", 150, 5, |seed, history| {
-        let mut generator = WithProducers::new(seed, Generator::new(seed ^ 0xbeef));
-        let mut world = World::new(GroupConfig::default());
-        let mut names = Names::default();
-        history.push(generator.config());
-        world.run(&history[0], None);
-        for _ in 0..150 {
-            step(&mut world, &mut names, &mut generator, history);
-        }
-        finish(&mut world);
+        finish(&mut live(
+            WithProducers::new(seed, Generator::new(seed ^ 0xbeef)),
+            history,
+            |_| {},
+            step,
+        ));
     });
 }
 

@@ -1,46 +1,40 @@
 //! Random events on consumer groups, with appends that wait, fail and are committed late and with
 //! assignments that are computed late, against what must always hold.
 
-use crate::{script, seeds};
+use crate::script;
 
-use script::random::{Operations, delay, delay_nothing};
+use script::random::{Operations, delay, delay_nothing, live};
 use script::random_consumer::ConsumerGenerator;
 use script::transactions::WithProducers;
 use script::{Names, World, replay};
 use thalweg_groups::consumer::{ConsumerGroupState, ConsumerMember};
-use thalweg_groups::{GroupConfig, GroupRequest, RequestContext, Submission};
+use thalweg_groups::{GroupRequest, RequestContext, Submission};
+use thalweg_random::seeds;
 use thalweg_wire::messages::ConsumerGroupHeartbeatRequest;
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
 
 #[test]
 fn random_events_keep_the_invariants() {
     seeds::family("consumer", 150, 15, |seed, history| {
-        let mut generator = ConsumerGenerator::new(seed ^ 0x7777);
-        let mut world = World::new(GroupConfig::default());
-        let mut names = Names::default();
-        history.push(generator.config());
-        world.run(&history[0], None);
         // Every assignment and every expression is computed elsewhere.
-        world.compute_elsewhere();
-        for _ in 0..150 {
-            step(&mut world, &mut names, &mut generator, history);
-        }
-        finish(&mut world);
+        finish(&mut live(
+            ConsumerGenerator::new(seed ^ 0x7777),
+            history,
+            World::compute_elsewhere,
+            step,
+        ));
     });
 }
 
 #[test]
 fn random_events_with_transactions_keep_the_invariants() {
     seeds::family("consumer-transactions", 80, 5, |seed, history| {
-        let mut generator = WithProducers::new(seed, ConsumerGenerator::new(seed ^ 0x7770));
-        let mut world = World::new(GroupConfig::default());
-        let mut names = Names::default();
-        history.push(generator.config());
-        world.run(&history[0], None);
-        for _ in 0..150 {
-            step(&mut world, &mut names, &mut generator, history);
-        }
-        finish(&mut world);
+        finish(&mut live(
+            WithProducers::new(seed, ConsumerGenerator::new(seed ^ 0x7770)),
+            history,
+            |_| {},
+            step,
+        ));
     });
 }
 

@@ -16,11 +16,11 @@ mod pieces;
 use std::io::Write as _;
 
 use crate::oracle::{self, Program};
-use crate::script::random::numbers::Random;
-use crate::seeds::{self, oracle_seeds};
 use by_hand::TOPICS;
 use patterns::Case;
 use thalweg_groups::{InvalidRegexKind, TopicRegex};
+use thalweg_random::Random;
+use thalweg_random::seeds::{self, oracle_seeds};
 
 /// Patterns and topics where we mean to differ: what we say, what RE2/J says, and why.
 const DIFFERENCES: &[(&str, &str, &str, &str, &str)] = &[
@@ -209,7 +209,7 @@ fn compare(mut cases: Vec<(String, Case)>) -> Option<Counts> {
 #[test]
 fn random_patterns_are_what_they_are_in_kafka() {
     let case = |seed: u64| {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         (format!("seed {seed}"), patterns::case(&mut random))
     };
     let Some(counts) = compare(oracle_seeds(20_000).map(case).collect()) else { return };
@@ -251,7 +251,7 @@ fn differences_are_what_we_say() {
 #[test]
 fn random_patterns_keep_what_the_fuzz_target_checks() {
     seeds::each(2_000, |seed, history| {
-        let case = patterns::case(&mut Random(!seed));
+        let case = patterns::case(&mut Random::new(!seed));
         let text = format!("{}\n{}", case.pattern.replace('\n', "N"), case.topics.join("\n"));
         history.push(format!("{text:?}"));
         bodies::topic_regex(text.as_bytes());

@@ -13,9 +13,10 @@ use std::sync::Arc;
 
 use common::model::{Entry, Model};
 use common::*;
-use thalweg_log::testing::crash::{CrashDisk, Random, with_seeds};
+use thalweg_log::testing::crash::{CrashDisk, with_seeds};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{AppendContext, CreateRequest, Disk, Log, LogConfig, LogManager};
+use thalweg_random::Random;
 use thalweg_records::BatchView;
 use thalweg_wire::Uuid;
 
@@ -52,7 +53,7 @@ fn max_until(list: &[(usize, i64)], at: usize) -> i64 {
 
 impl Part {
     fn new(index: i32, random: &mut Random, at: usize) -> Part {
-        let id = Uuid::from_u128(0x4000_8000_0000_0000_0000 << 48 | u128::from(random.any()));
+        let id = Uuid::from_u128(0x4000_8000_0000_0000_0000 << 48 | u128::from(random.next_u64()));
         Part { index, id, created: at, ..Part::default() }
     }
 
@@ -424,12 +425,12 @@ fn run(seed: u64) {
                 _ => random.below(all as u64 + 1) as usize,
             };
             let left = TempDir::in_memory();
-            disk.crash(at, random.any(), left.path());
+            disk.crash(at, random.next_u64(), left.path());
             if last {
                 (place, parts, when) = (left, after, at + 1);
                 break;
             }
-            let mut random = Random::new(random.any());
+            let mut random = Random::new(random.next_u64());
             let looked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 let logs = open_at(left.path(), &settings, Disk::default());
                 look(&logs, &after, at + 1, &mut random);

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::*;
-use thalweg_log::testing::crash::{Random, with_seeds};
+use thalweg_log::testing::crash::with_seeds;
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     ActiveProducer, AppendContext, Disk, DiskOp, FaultHook, Injected, Log, LogConfig, LogManager,
 };
+use thalweg_random::Random;
 
 /// What a cut asks of the disk.
 #[derive(Default)]

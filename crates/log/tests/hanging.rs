@@ -12,8 +12,8 @@ use common::*;
 use parking_lot::{Condvar, Mutex};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
-    AppendContext, BeginVerification, CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig,
-    LogManager, Role,
+    AppendContext, BeginVerification, CreateRequest, Disk, DiskOp, FaultHook, Injected, Log,
+    LogConfig, LogManager, Role,
 };
 
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -57,13 +57,37 @@ impl FaultHook for Hanging {
     }
 }
 
+/// Logs in directories whose disks hang as a test says.
+fn open_hanging(dirs: &[&Path], settings: LogConfig) -> (Arc<Hanging>, LogManager) {
+    let hook = Arc::new(Hanging::default());
+    let mut config = config(dirs, settings);
+    config.disk = Disk::with_hook(hook.clone());
+    (hook, LogManager::open(config).unwrap().0)
+}
+
+/// What `act` gives while the write of an append hangs, for which it must not wait.
+fn during_a_write<T: Send>(hook: &Hanging, log: &Log, act: impl FnOnce() -> T + Send) -> T {
+    let hung = hook.begin(|op, _| op == DiskOp::Write);
+    let (sender, done) = mpsc::channel();
+    std::thread::scope(|scope| {
+        let appending = scope.spawn(|| {
+            log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap();
+        });
+        hung.recv_timeout(TIMEOUT).unwrap();
+        scope.spawn(move || {
+            let _ = sender.send(act());
+        });
+        let done = done.recv_timeout(TIMEOUT);
+        hook.end();
+        appending.join().unwrap();
+        done.expect("it waits for the write")
+    })
+}
+
 #[test]
 fn a_checkpoint_that_hangs_holds_up_no_deletion_elsewhere() {
     let (first, second) = (TempDir::new(), TempDir::new());
-    let hook = Arc::new(Hanging::default());
-    let mut config = config(&[first.path(), second.path()], LogConfig::default());
-    config.disk = Disk::with_hook(hook.clone());
-    let (logs, _) = LogManager::open(config).unwrap();
+    let (hook, logs) = open_hanging(&[first.path(), second.path()], LogConfig::default());
     for partition in 0..4 {
         let log = logs.create(&CreateRequest::new("t", partition, TOPIC_ID), 0).unwrap();
         append(&log, BatchSpec::new(0, 1));
@@ -94,11 +118,8 @@ fn who_waits_for_an_index_holds_up_no_append() {
     /// Beyond a page of the index, which is on file then; every batch but the first has an entry.
     const BATCHES: i64 = 600;
     let dir = TempDir::new();
-    let hook = Arc::new(Hanging::default());
     let settings = LogConfig { index_interval_bytes: 0, ..LogConfig::default() };
-    let mut config = config(&[dir.path()], settings);
-    config.disk = Disk::with_hook(hook.clone());
-    let (logs, _) = LogManager::open(config).unwrap();
+    let (hook, logs) = open_hanging(&[dir.path()], settings);
     let log = create(&logs, "t");
     for at in 0..BATCHES {
         append(&log, BatchSpec::new(0, 1).timestamp(at));
@@ -134,10 +155,7 @@ fn who_waits_for_an_index_holds_up_no_append() {
 #[test]
 fn a_high_watermark_and_a_verification_wait_for_no_write() {
     let dir = TempDir::new();
-    let hook = Arc::new(Hanging::default());
-    let mut config = config(&[dir.path()], LogConfig::default());
-    config.disk = Disk::with_hook(hook.clone());
-    let (logs, _) = LogManager::open(config).unwrap();
+    let (hook, logs) = open_hanging(&[dir.path()], LogConfig::default());
     let log = create(&logs, "t");
     log.make_leader(0);
     let coordinator = AppendContext::coordinator(0, 1_000);
@@ -155,21 +173,8 @@ fn a_high_watermark_and_a_verification_wait_for_no_write() {
     assert!(matches!(log.try_begin_verification(&begin), Some(Ok(Some(_)))));
     assert_eq!(log.offsets().last_stable_offset, 0, "nothing is committed");
 
-    let hung = hook.begin(|op, _| op == DiskOp::Write);
-    let (sender, done) = mpsc::channel();
-    let (raised, begun) = std::thread::scope(|scope| {
-        let appending = scope.spawn(|| {
-            log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap();
-        });
-        hung.recv_timeout(TIMEOUT).unwrap();
-        scope.spawn(|| {
-            let raised = log.advance_high_watermark(2);
-            let _ = sender.send((raised, log.try_begin_verification(&begin).is_some()));
-        });
-        let done = done.recv_timeout(TIMEOUT);
-        hook.end();
-        appending.join().unwrap();
-        done.expect("it waits for the write")
+    let (raised, begun) = during_a_write(&hook, &log, || {
+        (log.advance_high_watermark(2), log.try_begin_verification(&begin).is_some())
     });
     assert!(raised && !begun);
     // Who was writing has done what had to be left.
@@ -190,29 +195,12 @@ fn a_high_watermark_and_a_verification_wait_for_no_write() {
 #[test]
 fn role_changes_once_a_hung_write_is_done() {
     let dir = TempDir::new();
-    let hook = Arc::new(Hanging::default());
-    let mut config = config(&[dir.path()], LogConfig::default());
-    config.disk = Disk::with_hook(hook.clone());
-    let (logs, _) = LogManager::open(config).unwrap();
+    let (hook, logs) = open_hanging(&[dir.path()], LogConfig::default());
     let log = create(&logs, "t");
     log.make_leader(0);
     let follower = Role::Follower { epoch: 1 };
 
-    let hung = hook.begin(|op, _| op == DiskOp::Write);
-    let (sender, changed) = mpsc::channel();
-    std::thread::scope(|scope| {
-        let appending = scope.spawn(|| {
-            log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap();
-        });
-        hung.recv_timeout(TIMEOUT).unwrap();
-        scope.spawn(|| {
-            let _ = sender.send(log.try_set_role(follower));
-        });
-        let changed = changed.recv_timeout(TIMEOUT);
-        hook.end();
-        appending.join().unwrap();
-        assert_eq!(changed, Ok(false));
-    });
+    assert!(!during_a_write(&hook, &log, || log.try_set_role(follower)));
     // The write is done. The role is the old one, and nothing goes by it.
     assert_eq!((log.role(), log.log_end_offset()), (Role::Leader { epoch: 0 }, 1));
     let refused = log.append_as_leader(&mut BatchSpec::new(0, 1).build(), &client()).unwrap_err();

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use common::model::{Entry, Model};
 use common::*;
 use thalweg_log::testing::TempDir;
-use thalweg_log::testing::crash::Random;
 use thalweg_log::{Log, LogConfig, LogManager};
+use thalweg_random::{Random, seeds};
 
 fn run(seed: u64) {
     let mut random = Random::new(seed);
@@ -119,7 +119,7 @@ fn run(seed: u64) {
 
 #[test]
 fn random_operations_and_crashes() {
-    let base = std::env::var("THALWEG_SEED_BASE").map_or(0, |text| text.parse::<u64>().unwrap());
+    let base = seeds::base(0);
     let usual = || format!("{base}..{}", base + 12);
     let seeds = std::env::var("THALWEG_LOG_SEEDS").unwrap_or_else(|_| usual());
     eprintln!("THALWEG_LOG_SEEDS={seeds} repeats this run");

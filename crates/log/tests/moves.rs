@@ -6,12 +6,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
-use thalweg_log::testing::crash::{CrashDisk, Random, with_seeds};
+use thalweg_log::testing::crash::{CrashDisk, with_seeds};
 use thalweg_log::testing::{BatchSpec, TempDir};
 use thalweg_log::{
     AppendContext, AppendError, AppendInfo, AppendWaiter, CreateError, CreateRequest, Disk, DiskOp,
     FaultHook, Injected, Log, LogConfig, LogManager, MoveError, Submitted,
 };
+use thalweg_random::Random;
 use thalweg_records::{BatchBuilder, BatchOptions, Compressor};
 use thalweg_wire::Uuid;
 

@@ -20,6 +20,8 @@ pub mod features;
 pub mod image;
 pub mod lifecycle;
 pub mod records;
+#[doc(hidden)]
+pub mod testing;
 
 pub use api_error::ApiError;
 pub use features::MetadataVersion;

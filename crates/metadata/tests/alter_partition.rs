@@ -10,6 +10,8 @@ use thalweg_metadata::features::{ELR_VERSION, METADATA_VERSION};
 use thalweg_metadata::image::{LOST, MIGRATING, NO_LEADER, Partition, Provenance, UNASSIGNED};
 use thalweg_metadata::records;
 use thalweg_metadata::{Delta, MetadataImage, MetadataVersion};
+use thalweg_random::Random;
+use thalweg_random::seeds::oracle_seeds;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Message, Reader, Uuid, Writer};
@@ -19,8 +21,6 @@ use alter_partition_request::{BrokerState, PartitionData, TopicData};
 use crate::support::fixtures::decide;
 use crate::support::kafka;
 use crate::support::oracle::{self, Input, Output, Program};
-use crate::support::random::Random;
-use crate::support::seeds::oracle_seeds;
 use crate::support::{base64, from_base64};
 
 const BROKERS: [i32; 5] = [1, 2, 3, 4, 5];
@@ -69,7 +69,7 @@ struct Seen {
     unclean: usize,
 }
 
-struct World {
+struct RandomCluster {
     random: Random,
     image: MetadataImage,
     version: MetadataVersion,
@@ -84,14 +84,14 @@ fn some(random: &mut Random, of: &[i32], percent: usize) -> Vec<i32> {
     of.iter().copied().filter(|_| random.chance(percent)).collect()
 }
 
-impl World {
+impl RandomCluster {
     /// Brokers and partitions in any state.
-    fn new(seed: u64, kafka: &mut Kafka) -> World {
-        let mut random = Random(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
+    fn new(seed: u64, kafka: &mut Kafka) -> RandomCluster {
+        let mut random = Random::new(seed.wrapping_mul(0x5851_f42d_4c95_7f2d));
         let level = if random.chance(50) { 30 } else { *random.pick(&LEVELS) };
         let version = MetadataVersion::from_level(level).expect("a level");
         kafka.ask("begin");
-        let mut world = World { random, image: MetadataImage::empty(), version };
+        let mut world = RandomCluster { random, image: MetadataImage::empty(), version };
         let mut records = world.features();
         records.extend(BROKERS.map(|id| world.broker(id, 100 + i64::from(id))));
         for topic in 0..1 + world.random.below(3) {
@@ -126,7 +126,7 @@ impl World {
         let record = RegisterBrokerRecord {
             broker_id,
             broker_epoch,
-            incarnation_id: Uuid::from_u128(n.next().into()),
+            incarnation_id: Uuid::from_u128(n.next_u64().into()),
             fenced: n.chance(10),
             in_controlled_shutdown: n.chance(8),
             log_dirs,
@@ -378,7 +378,9 @@ impl World {
         sent.encode(&mut w, version).expect("a request");
         let config = kafka::configured(node, &self.image);
         let context = Context { image: &self.image, config: &config };
-        let decision = decide(&context, &sent, &mut Random(0), |given| given.version = version);
+        let mut random = Random::new(0);
+        let decision =
+            decide(&context, &sent, &mut || random.next_u64(), |given| given.version = version);
 
         let mut theirs = kafka.ask(&format!("alter {version} {}", base64(w.to_vec()))).into_iter();
         let their_answer = theirs.next().expect("an answer");
@@ -434,7 +436,7 @@ fn isr_changes_are_kafkas() {
     let is_whole = seeds.end - seeds.start >= CASES;
     for seed in seeds {
         let run = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let mut world = World::new(seed, &mut kafka);
+            let mut world = RandomCluster::new(seed, &mut kafka);
             for _ in 0..STEPS {
                 if world.random.chance(15) {
                     world.change_broker(&mut kafka);

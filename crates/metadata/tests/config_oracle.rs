@@ -6,7 +6,6 @@
 
 use crate::support;
 
-use support::random::Random;
 use support::{ask, base64, oracle, text_from_base64};
 use thalweg_metadata::config::broker::Mode;
 use thalweg_metadata::config::synonyms::{broker_synonyms, group_synonym, topic_synonyms};
@@ -16,6 +15,7 @@ use thalweg_metadata::config::{
     properties, topic,
 };
 use thalweg_metadata::controller::check_topic_name;
+use thalweg_random::Random;
 
 fn scopes() -> [(&'static str, &'static Registry); 5] {
     [
@@ -323,7 +323,7 @@ fn values(key: &ConfigKey, numbers: &mut Random) -> Vec<String> {
         }
     }
     for _ in 0..3 {
-        values.push((numbers.next() as i32).to_string());
+        values.push((numbers.next_u64() as i32).to_string());
     }
     values
 }
@@ -333,7 +333,7 @@ fn values_get_kafkas_verdict() {
     if oracle::jars().is_none() {
         return;
     }
-    let mut numbers = Random(1);
+    let mut numbers = Random::new(1);
     let mut questions = Vec::new();
     let mut ours = Vec::new();
     for (scope, registry) in scopes() {
@@ -632,7 +632,7 @@ fn broker_files_get_kafkas_verdict() {
     if oracle::jars().is_none() {
         return;
     }
-    let mut numbers = Random(2);
+    let mut numbers = Random::new(2);
     let mut files: Vec<Properties> = Vec::new();
     let change = |props: &mut Properties, changes: &[(&str, &str)]| {
         for (name, value) in changes {
@@ -693,7 +693,7 @@ fn changes_get_kafkas_verdict() {
         return;
     }
     let broker = BrokerConfig::new(base(), Mode::Kafka).expect("a broker config");
-    let mut numbers = Random(3);
+    let mut numbers = Random::new(3);
     let mut questions = Vec::new();
     let mut ours: Vec<(String, bool)> = Vec::new();
     let mut ask_about = |words: &[&str], verdict: bool| {
@@ -711,10 +711,10 @@ fn changes_get_kafkas_verdict() {
         for _ in 0..1 + numbers.below(3) {
             let keys: Vec<&ConfigKey> = kafkas_keys(registry).collect();
             let key = *numbers.pick(&keys);
-            let value = numbers.next();
+            let value = numbers.next_u64();
             let value = match key.default_value() {
                 Some(default) if value.is_multiple_of(3) => default.to_text(),
-                _ => numbers.pick(&values(key, &mut Random(value))).clone(),
+                _ => numbers.pick(&values(key, &mut Random::new(value))).clone(),
             };
             configs.insert(key.name.to_owned(), value);
         }
@@ -805,7 +805,7 @@ fn properties_are_read_as_java_reads_them() {
     if oracle::jars().is_none() {
         return;
     }
-    let mut numbers = Random(4);
+    let mut numbers = Random::new(4);
     let pieces = [
         "a",
         "b.c",

@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use support::fixtures::{Fake, NOT_HEARD_OF, decide, topic};
-use support::random::Random;
 use thalweg_metadata::MetadataImage;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records, snapshot_batches};
 use thalweg_metadata::config::BrokerConfig;
@@ -23,6 +22,7 @@ use thalweg_metadata::image::{
     snapshot_records,
 };
 use thalweg_metadata::records::{Batch, BatchWriter};
+use thalweg_random::Random;
 use thalweg_records::Decompressor;
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
@@ -33,7 +33,7 @@ const CLUSTER_ID: &str = "a-cluster";
 /// One thing that happens; the numbers say what exactly.
 type Step = (u8, u64);
 
-struct World {
+struct ControllerHistory {
     config: BrokerConfig,
     image: MetadataImage,
     fakes: Vec<Fake>,
@@ -52,13 +52,13 @@ fn name(n: &mut Random) -> String {
     format!("t{}", n.below(6))
 }
 
-impl World {
-    fn new() -> World {
+impl ControllerHistory {
+    fn new() -> ControllerHistory {
         let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
         let fakes = (1..=4)
             .map(|id| Fake::new(id, &[(id as u128) << 64, (id as u128) << 64 | 1 << 70]))
             .collect();
-        let mut world = World {
+        let mut world = ControllerHistory {
             image: MetadataImage::empty(),
             fakes,
             history: Vec::new(),
@@ -106,11 +106,11 @@ impl World {
             0 => {
                 let at = n.below(self.fakes.len());
                 let fake = &mut self.fakes[at];
-                fake.incarnation = Uuid::from_u128(1 << 100 | u128::from(n.next() >> 40));
+                fake.incarnation = Uuid::from_u128(1 << 100 | u128::from(n.next_u64() >> 40));
                 fake.previous_epoch = if n.below(2) == 0 { fake.epoch } else { -1 };
                 let has_session = n.below(4) == 0;
                 let request = fake.registration(CLUSTER_ID);
-                let decision = decide(&context, &request, n, |given| {
+                let decision = decide(&context, &request, &mut || n.next_u64(), |given| {
                     given.cluster_id = CLUSTER_ID;
                     given.next_offset = self.offset;
                     given.heartbeats = HeartbeatState { has_session, ..NOT_HEARD_OF };
@@ -136,7 +136,7 @@ impl World {
                     cordoned_log_dirs: (n.below(3) == 0).then(|| some(n, 4)),
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             3 | 4 => {
                 let count = 1 + n.below(3);
@@ -144,7 +144,7 @@ impl World {
                     .map(|_| topic(&name(n), 1 + n.below(4) as i32, 1 + n.below(3) as i16))
                     .collect();
                 let request = CreateTopicsRequest { topics, ..Default::default() };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             5 => {
                 let request = DeleteTopicsRequest {
@@ -154,7 +154,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             6 => {
                 let request = CreatePartitionsRequest {
@@ -166,7 +166,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             7 => {
                 let (kind, resource, configs): (i8, String, &[&str]) = match n.below(4) {
@@ -191,7 +191,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             8 => {
                 use alter_client_quotas_request::{EntityData, EntryData, OpData};
@@ -212,7 +212,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             9 => {
                 let features = ["eligible.leader.replicas.version", "share.version"];
@@ -225,7 +225,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             10 => {
                 use alter_partition_reassignments_request as alter;
@@ -242,7 +242,7 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             11 => {
                 let request = ElectLeadersRequest {
@@ -250,7 +250,7 @@ impl World {
                     topic_partitions: None,
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             12 => match n.below(6) {
                 0 => {
@@ -258,7 +258,7 @@ impl World {
                         broker_id: 1 + n.below(4) as i32,
                         ..Default::default()
                     };
-                    decide(&context, &request, n, |_| {}).records
+                    decide(&context, &request, &mut || n.next_u64(), |_| {}).records
                 }
                 1 => {
                     let fake = n.pick(&self.fakes);
@@ -267,7 +267,7 @@ impl World {
                         broker_epoch: fake.epoch,
                         ..Default::default()
                     };
-                    decide(&context, &request, n, |_| {}).records
+                    decide(&context, &request, &mut || n.next_u64(), |_| {}).records
                 }
                 2 => {
                     let request = ControllerRegistrationRequest {
@@ -275,7 +275,7 @@ impl World {
                         incarnation_id: Uuid::from_u128(n.below(9) as u128 + 5),
                         ..Default::default()
                     };
-                    decide(&context, &request, n, |_| {}).records
+                    decide(&context, &request, &mut || n.next_u64(), |_| {}).records
                 }
                 _ => {
                     let fake = n.pick(&self.fakes);
@@ -304,11 +304,11 @@ impl World {
                     }],
                     ..Default::default()
                 };
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             14 => {
                 let request = self.isr_change(n);
-                decide(&context, &request, n, |_| {}).records
+                decide(&context, &request, &mut || n.next_u64(), |_| {}).records
             }
             _ => vec![self.foreign(n)],
         }
@@ -500,7 +500,7 @@ fn read(bytes: &[u8]) -> Batch {
 }
 
 /// The history as a log, cut at random places, some of it in transactions, of which some fail.
-fn check_log(world: &World, n: &mut Random) {
+fn check_log(world: &ControllerHistory, n: &mut Random) {
     let mut loader = Loader::new(MetadataImage::empty());
     let mut offset = 0;
     let mut load = |loader: &mut Loader, records: &[MetadataRecord]| {
@@ -541,7 +541,7 @@ fn check_log(world: &World, n: &mut Random) {
 }
 
 /// A snapshot, as records and as bytes, on top of nothing and of an image from before.
-fn check_snapshot(world: &World, earlier: &MetadataImage) {
+fn check_snapshot(world: &ControllerHistory, earlier: &MetadataImage) {
     let mut delta = Delta::new(MetadataImage::empty());
     for record in snapshot_records(&world.image) {
         delta.replay(&record).unwrap_or_else(|error| panic!("{error}: {record:?}"));
@@ -560,18 +560,18 @@ fn check_snapshot(world: &World, earlier: &MetadataImage) {
     }
 }
 
-fn run(steps: &[Step]) -> World {
-    let mut world = World::new();
+fn run(steps: &[Step]) -> ControllerHistory {
+    let mut world = ControllerHistory::new();
     let mut earlier = world.image.clone();
     for (at, (kind, seed)) in steps.iter().enumerate() {
-        let records = world.decide(*kind, &mut Random(*seed));
+        let records = world.decide(*kind, &mut Random::new(*seed));
         world.append(records);
         if at == steps.len() / 2 {
             earlier = world.image.clone();
         }
     }
     check_snapshot(&world, &earlier);
-    check_log(&world, &mut Random(steps.len() as u64));
+    check_log(&world, &mut Random::new(steps.len() as u64));
     world
 }
 
@@ -591,11 +591,11 @@ proptest! {
 /// That histories are not all dull.
 #[test]
 fn much_happens() {
-    let mut n = Random(1);
+    let mut n = Random::new(1);
     let mut kinds = BTreeSet::new();
     let (mut topics, mut leaderless, mut moving) = (0, 0, 0);
     for _ in 0..30 {
-        let steps: Vec<Step> = (0..150).map(|_| (n.next() as u8, n.next())).collect();
+        let steps: Vec<Step> = (0..150).map(|_| (n.next_u64() as u8, n.next_u64())).collect();
         let world = run(&steps);
         kinds.extend(world.history.iter().flatten().map(MetadataRecord::key));
         topics += world.image.topics.len();

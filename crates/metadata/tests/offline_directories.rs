@@ -4,7 +4,6 @@
 use crate::support;
 
 use support::fixtures::{self, Fake, NOT_HEARD_OF, topic};
-use support::random::Random;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records};
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::config::broker::{Mode, embedded_defaults};
@@ -14,6 +13,7 @@ use thalweg_metadata::controller::{
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Partition, Provenance};
 use thalweg_metadata::{Delta, MetadataImage};
+use thalweg_random::Random;
 use thalweg_wire::messages::assign_replicas_to_dirs_request::{
     DirectoryData, PartitionData, TopicData,
 };
@@ -24,19 +24,20 @@ use thalweg_wire::{ErrorCode, Uuid};
 const GOOD: Uuid = Uuid::from_u128(7 << 64);
 const BAD: Uuid = Uuid::from_u128(8 << 64);
 
-struct World {
+struct TwoDirectories {
     image: MetadataImage,
     config: BrokerConfig,
     fake: Fake,
     numbers: Random,
 }
 
-impl World {
+impl TwoDirectories {
     /// One broker with two directories, and a topic with a partition in each.
-    fn new() -> World {
+    fn new() -> TwoDirectories {
         let config = BrokerConfig::new(embedded_defaults(), Mode::Embedded).expect("defaults");
         let fake = Fake::new(1, &[GOOD.as_u128(), BAD.as_u128()]);
-        let mut world = World { image: MetadataImage::empty(), config, fake, numbers: Random(5) };
+        let mut world =
+            TwoDirectories { image: MetadataImage::empty(), config, fake, numbers: Random::new(5) };
         world.append(activation_records(
             &world.config,
             &bootstrap_records(MetadataVersion::LATEST),
@@ -86,7 +87,7 @@ impl World {
         change: impl FnOnce(&mut RequestContext<'_>),
     ) -> R::Response {
         let context = Context { image: &self.image, config: &self.config };
-        let decided = fixtures::decide(&context, request, &mut self.numbers, change);
+        let decided = fixtures::decide(&context, request, &mut || self.numbers.next_u64(), change);
         self.append(decided.records);
         decided.response
     }
@@ -134,7 +135,7 @@ impl World {
 
 #[test]
 fn a_lost_directory_takes_the_leaders_of_its_partitions() {
-    let mut world = World::new();
+    let mut world = TwoDirectories::new();
     assert_eq!(world.leaders(), [1, 1]);
     let epochs = [world.partition(0).leader_epoch, world.partition(1).leader_epoch];
     assert_eq!(world.heartbeat(&[BAD]).error_code, ErrorCode::NONE);
@@ -152,7 +153,7 @@ fn a_lost_directory_takes_the_leaders_of_its_partitions() {
 
 #[test]
 fn a_directory_that_is_lost_with_the_heartbeat_that_unfences_brings_no_leader() {
-    let mut world = World::new();
+    let mut world = TwoDirectories::new();
     let epoch = world.image.cluster.broker(1).expect("the broker").epoch;
     let fenced =
         controller::fence_broker(&Context { image: &world.image, config: &world.config }, 1, epoch);
@@ -167,7 +168,7 @@ fn a_directory_that_is_lost_with_the_heartbeat_that_unfences_brings_no_leader() 
 
 #[test]
 fn new_partitions_are_in_the_directory_that_is_left() {
-    let mut world = World::new();
+    let mut world = TwoDirectories::new();
     world.heartbeat(&[BAD]);
     let request = CreatePartitionsRequest {
         topics: vec![create_partitions_request::CreatePartitionsTopic {
@@ -185,7 +186,7 @@ fn new_partitions_are_in_the_directory_that_is_left() {
 
 #[test]
 fn a_directory_that_is_back_gives_its_partitions_leaders_again() {
-    let mut world = World::new();
+    let mut world = TwoDirectories::new();
     world.heartbeat(&[BAD]);
     // A start without it changes nothing, one with it everything.
     world.register(&[GOOD], 20);

@@ -3,7 +3,6 @@
 use crate::support;
 
 use support::fixtures::decide;
-use support::random::Random;
 use thalweg_metadata::bootstrap::{activation_records, bootstrap_records};
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::config::broker::{Mode, embedded_defaults};
@@ -11,6 +10,7 @@ use thalweg_metadata::controller::Context;
 use thalweg_metadata::features::{METADATA_VERSION, MetadataVersion};
 use thalweg_metadata::image::Provenance;
 use thalweg_metadata::{Delta, MetadataImage};
+use thalweg_random::Random;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::*;
@@ -30,7 +30,8 @@ fn unregister_controller_checks_itself_then_the_level() {
     let ask = |image: &MetadataImage, controller_id: i32| {
         let context = Context { image, config: &config };
         let request = UnregisterControllerRequest { controller_id, ..Default::default() };
-        let decision = decide(&context, &request, &mut Random(1), |_| {});
+        let mut random = Random::new(1);
+        let decision = decide(&context, &request, &mut || random.next_u64(), |_| {});
         (decision.response.error_code, decision.records)
     };
     let refused = |code: ErrorCode| (code, Vec::new());

@@ -6,6 +6,7 @@
 
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
+use thalweg_random::Random;
 use thalweg_records::batch::BatchView;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor, Decompressor};
@@ -36,19 +37,10 @@ enum Data {
     Repetitive,
 }
 
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        self.0 >> 33
-    }
-}
-
 fn value(data: Data, len: usize, random: &mut Random) -> Vec<u8> {
     let mut out = Vec::with_capacity(len + 100);
     while out.len() < len {
-        let (a, b, c) = (random.next() % 1_000_000, random.next() % 5000, random.next() % 256);
+        let (a, b, c) = (random.below(1_000_000), random.below(5000), random.below(256));
         match data {
             Data::Lines => out.extend_from_slice(
                 format!(
@@ -68,7 +60,7 @@ fn value(data: Data, len: usize, random: &mut Random) -> Vec<u8> {
 fn batch(codec: Compression, data: Data, record: usize, ratio: usize) -> (Vec<u8>, usize, usize) {
     let options = BatchOptions { compression: CompressionSpec::new(codec), ..Default::default() };
     let mut builder = BatchBuilder::new(options);
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     let whole = if codec == Compression::None { 16 * 1024 } else { 16 * 1024 * ratio };
     while builder.records_len() < whole {
         let value = value(data, record, &mut random);

@@ -436,16 +436,10 @@ impl RecordReader {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_random::Random;
+
     use super::*;
     use crate::builder::put_record;
-
-    /// A small generator, so that a seed says everything.
-    fn next(state: &mut u64) -> u64 {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        *state
-    }
 
     #[test]
     fn the_quick_reader_says_what_the_other_one_says_or_nothing() {
@@ -456,35 +450,35 @@ mod tests {
             count: 1,
         };
         let text = vec![b'x'; 40_000];
-        let mut random = 0x9e37_79b9_7f4a_7c15;
+        let mut random = Random::new(1);
         let mut quick = 0;
         for _ in 0..40_000 {
-            let some = |random: &mut u64| {
-                let len = match next(random) % 8 {
+            let some = |random: &mut Random| {
+                let len = match random.below(8) {
                     0 => 0,
-                    1 => next(random) as usize % 40_000,
-                    _ => next(random) as usize % 90,
+                    1 => random.below(40_000),
+                    _ => random.below(90),
                 };
-                (!next(random).is_multiple_of(5)).then(|| &text[..len])
+                (!random.one_in(5)).then(|| &text[..len])
             };
             let (key, value) = (some(&mut random), some(&mut random));
-            let count = usize::from(next(&mut random).is_multiple_of(6));
+            let count = usize::from(random.one_in(6));
             let headers = [(&b"h"[..], Some(&b"v"[..]))].into_iter().take(count);
-            let offset_delta = (next(&mut random) >> (next(&mut random) % 32 + 32)) as i32;
-            let timestamp_delta = (next(&mut random) >> (next(&mut random) % 64)) as i64;
+            let offset_delta = (random.next_u64() >> (random.below(32) + 32)) as i32;
+            let timestamp_delta = (random.next_u64() >> random.below(64)) as i64;
             let mut bytes = Vec::new();
             put_record(&mut bytes, offset_delta, timestamp_delta, key, value, headers);
-            bytes.extend(&text[..next(&mut random) as usize % 9]);
+            bytes.extend(&text[..random.below(9)]);
             for _ in 0..2 {
                 let slow = context.read_any(&bytes);
                 quick += u32::from(quick::parts(&bytes).is_some());
                 assert_eq!(context.read(&bytes), slow);
                 assert_eq!(context.step(&bytes), slow.map(|(record, len)| (record.offset, len)));
                 // The same with a byte that is wrong, or a bit.
-                let at = next(&mut random) as usize % bytes.len().min(24);
-                bytes[at] ^= (next(&mut random) >> 20) as u8;
-                if next(&mut random).is_multiple_of(9) {
-                    bytes.truncate(next(&mut random) as usize % bytes.len());
+                let at = random.below(bytes.len().min(24));
+                bytes[at] ^= random.next_u64() as u8;
+                if random.one_in(9) {
+                    bytes.truncate(random.below(bytes.len()));
                 }
                 if bytes.is_empty() {
                     break;

@@ -4,6 +4,7 @@
 
 mod counted;
 
+use thalweg_random::Random;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
 use thalweg_records::validate::{BrokerCompression, Origin, Scratch, ValidationConfig, validate};
@@ -27,14 +28,9 @@ const NOW: i64 = 1_700_000_000_000;
 
 fn batch(compression: CompressionSpec, records: usize, size: usize) -> Vec<u8> {
     let mut builder = BatchBuilder::new(BatchOptions { compression, ..BatchOptions::default() });
-    let mut state = 1u32;
+    let mut random = Random::new(1);
     for i in 0..records {
-        let value: Vec<u8> = (0..size)
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                b'a' + (state >> 29) as u8
-            })
-            .collect();
+        let value: Vec<u8> = (0..size).map(|_| *random.pick(b"abcdefgh")).collect();
         let key = format!("key {i}");
         let headers = [(&b"name"[..], Some(&b"value"[..]))];
         builder.append(NOW + i as i64, Some(key.as_bytes()), Some(&value), &headers);

@@ -4,6 +4,4 @@
 mod fuzz_smoke;
 #[path = "oracle/main.rs"]
 mod oracle;
-#[path = "../../wire/tests/common/random.rs"]
-mod random;
 mod round_trip;

@@ -18,11 +18,11 @@ mod network;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use thalweg_metadata::image::MetadataImage;
+use thalweg_metadata::testing::led_by_1;
+use thalweg_random::Random;
+use thalweg_random::seeds::family;
 use thalweg_replication::{BrokerStatus, Replica, Settings};
 
-use crate::assignment::assignment;
-use crate::random::Random;
-use crate::seeds::family;
 use broker::Broker;
 use checks::Followers;
 use controller::{Decision, State};
@@ -83,9 +83,9 @@ struct Cluster {
 
 impl Cluster {
     fn new(seed: u64) -> Cluster {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let ids: Vec<i32> = (1..=*random.pick(&[2, 3, 3, 4])).collect();
-        let partition = assignment(0, 0, &ids, &ids);
+        let partition = led_by_1(0, 0, &ids, &ids);
         let brokers: Vec<Broker> = ids
             .iter()
             .map(|&id| Broker {

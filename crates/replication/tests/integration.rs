@@ -1,6 +1,5 @@
 //! The integration tests of this crate, in one binary.
 
-mod assignment;
 mod cluster;
 mod follower;
 mod leader;
@@ -8,7 +7,3 @@ mod observer;
 #[path = "../../testkit/src/oracle.rs"]
 mod oracle;
 mod partition_oracle;
-#[path = "../../wire/tests/common/random.rs"]
-mod random;
-#[path = "../../groups/tests/seeds.rs"]
-mod seeds;

@@ -1,11 +1,10 @@
 //! What a leader does where it is not what Kafka does, and why.
 
 use thalweg_metadata::image::Partition;
+use thalweg_metadata::testing::led_by_1;
 use thalweg_replication::{
     Altered, Applied, BrokerStatus, Brokers, Context, Fetched, Offsets, Replica, Settings,
 };
-
-use crate::assignment::assignment;
 
 /// All brokers are well; their epochs are their ids.
 struct AllAlive;
@@ -28,7 +27,7 @@ fn now(ms: u64, high_watermark: i64, log_end: i64) -> Context<'static> {
 }
 
 fn partition(partition_epoch: i32, isr: &[i32]) -> Partition {
-    assignment(0, partition_epoch, &[1, 2, 3], isr)
+    led_by_1(0, partition_epoch, &[1, 2, 3], isr)
 }
 
 fn fetch(replica: i32, offset: i64, leader_end: i64) -> Fetched {

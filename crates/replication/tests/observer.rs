@@ -12,6 +12,7 @@ mod quorum;
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use thalweg_random::seeds::family;
 use thalweg_replication::observer::{
     Next, Observer, ObserverError, ObserverLog, Question, Quorum as Known, Retry, Settings,
     SnapshotId, Step,
@@ -24,7 +25,6 @@ use thalweg_wire::messages::voters_record::{Endpoint as VoterEndpoint, Voter};
 use thalweg_wire::messages::{FetchRequest, FetchResponse, VotersRecord};
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::seeds::family;
 use quorum::{CLUSTER, Log, Record, endpoint};
 
 const RETRY: Retry = Retry { backoff_ms: 20, backoff_max_ms: 500 };

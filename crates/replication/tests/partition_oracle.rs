@@ -8,16 +8,16 @@ use std::fmt::Write as _;
 use std::io::{BufRead as _, BufReader, Write as _};
 
 use thalweg_metadata::image::Partition;
+use thalweg_metadata::testing::led_by_1;
+use thalweg_random::Random;
+use thalweg_random::seeds::oracle_seeds;
 use thalweg_replication::{
     Acknowledged, AlterPartition, Altered, Applied, BrokerStatus, Brokers, Context, Fetched,
     Offsets, Outcome, Replica, Settings,
 };
 use thalweg_wire::ErrorCode;
 
-use crate::assignment::assignment;
 use crate::oracle::{self, Input, Output, Program};
-use crate::random::Random;
-use crate::seeds::oracle_seeds;
 
 const ME: i32 = 1;
 const OWN_EPOCH: i64 = 101;
@@ -72,7 +72,7 @@ impl Kafka {
 }
 
 /// What is so beside the partition's replica.
-struct World {
+struct ReplicaSurroundings {
     cluster: Cluster,
     log: Offsets,
     /// Where batches begin. A follower's log ends there or at the log's end; Kafka takes what lies between for
@@ -82,7 +82,7 @@ struct World {
     ms: u64,
 }
 
-impl World {
+impl ReplicaSurroundings {
     fn now(&self) -> Context<'_> {
         Context {
             ms: self.ms,
@@ -98,7 +98,7 @@ impl World {
 struct Life {
     random: Random,
     replica: Replica,
-    world: World,
+    world: ReplicaSurroundings,
     has_log: bool,
     /// Metadata, as the controller would go on with it.
     partition: Partition,
@@ -126,9 +126,9 @@ fn sorted(ids: impl IntoIterator<Item = i32>) -> String {
 impl Life {
     fn new(seed: u64) -> Life {
         Life {
-            random: Random(seed),
+            random: Random::new(seed),
             replica: Replica::new(ME),
-            world: World {
+            world: ReplicaSurroundings {
                 cluster: Cluster::default(),
                 log: Offsets { log_start: 0, high_watermark: 0, log_end: 0 },
                 batches: Vec::new(),
@@ -136,7 +136,7 @@ impl Life {
                 ms: BEGIN_MS,
             },
             has_log: false,
-            partition: assignment(0, 0, &[ME], &[ME]),
+            partition: led_by_1(0, 0, &[ME], &[ME]),
             sent: VecDeque::new(),
             sent_now: Vec::new(),
             history: Vec::new(),

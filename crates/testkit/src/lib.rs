@@ -54,6 +54,8 @@ pub mod kafka;
 pub mod oracle;
 mod ports;
 pub mod releases;
+#[doc(hidden)]
+pub mod requests;
 
 /// A broker for one test.
 pub struct TestBroker {

@@ -13,10 +13,8 @@ use thalweg::raw::begin_request;
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
-use thalweg_testkit::TestBroker;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
+use thalweg_testkit::{TestBroker, requests};
+use thalweg_wire::messages::ProduceRequest;
 use thalweg_wire::{Request, Writer};
 
 /// What the issue allows per request.
@@ -64,22 +62,8 @@ fn batch(compression: Compression) -> bytes::Bytes {
 
 fn produce(partitions: i32, compression: Compression, acks: i16) -> Vec<u8> {
     let records = batch(compression);
-    let request = ProduceRequest {
-        acks,
-        timeout_ms: 10_000,
-        topic_data: vec![TopicProduceData {
-            name: "t".into(),
-            partition_data: (0..partitions)
-                .map(|index| PartitionProduceData {
-                    index,
-                    records: Some(records.clone()),
-                    ..Default::default()
-                })
-                .collect(),
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let batches = (0..partitions).map(|index| (index, records.clone()));
+    let request = ProduceRequest { acks, ..requests::produce_by_name("t", batches) };
     frame(&request, 12)
 }
 
@@ -93,16 +77,7 @@ async fn a_produce_request_allocates_next_to_nothing() {
         let stream = TcpStream::connect(bootstrap).unwrap();
         stream.set_nodelay(true).unwrap();
         let mut client = Client { stream, answer: vec![0; 64 << 10] };
-        let create = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "t".into(),
-                num_partitions: PARTITIONS,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
+        let create = requests::create(requests::topic("t", PARTITIONS, &[]));
         client.ask(&frame(&create, 5));
         let deadline = Instant::now() + STALLED_AT_MOST;
         let mut counted = Vec::new();

@@ -7,17 +7,15 @@ use thalweg::raw::begin_request;
 use thalweg::{Connection, Options};
 use thalweg_records::BatchView;
 use thalweg_records::batch::Compression;
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
-use thalweg_records::codec::Compressor;
-use thalweg_testkit::TestBroker;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_records::builder::BatchOptions;
+use thalweg_testkit::{TestBroker, requests};
+use thalweg_wire::messages::fetch_request::FetchPartition;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_wire::messages::produce_request::PartitionProduceData;
 use thalweg_wire::messages::*;
 use thalweg_wire::{ApiKey, ErrorCode, Message, Uuid, Writer};
 
-use crate::support::metric;
+use crate::support::{self, metric};
 
 struct Session {
     broker: TestBroker,
@@ -30,19 +28,7 @@ async fn begin(broker: TestBroker) -> Session {
 }
 
 async fn create(connection: &Connection, name: &str, partitions: i32) -> Uuid {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
-    let response = connection.send(&request).await.unwrap();
-    assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0]);
-    response.topics[0].topic_id
+    support::create(connection, requests::topic(name, partitions, &[])).await
 }
 
 async fn topic_id(connection: &Connection, name: &str) -> Uuid {
@@ -55,52 +41,16 @@ fn batch(values: &[&str], producer: Option<(i64, i16, i32)>) -> Bytes {
     let (producer_id, producer_epoch, base_sequence) = producer.unwrap_or((-1, -1, -1));
     let options =
         BatchOptions { producer_id, producer_epoch, base_sequence, ..BatchOptions::default() };
-    let mut builder = BatchBuilder::new(options);
-    for value in values {
-        builder.append(1_000, None, Some(value.as_bytes()), &[]);
-    }
-    builder.finish(&mut Compressor::new()).unwrap().into()
+    requests::batch(options, values)
 }
 
 fn produce(topic: Uuid, partition: i32, acks: i16, records: Bytes) -> ProduceRequest {
-    ProduceRequest {
-        acks,
-        timeout_ms: 10_000,
-        topic_data: vec![TopicProduceData {
-            topic_id: topic,
-            partition_data: vec![PartitionProduceData {
-                index: partition,
-                records: Some(records),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    }
+    ProduceRequest { acks, ..requests::produce(topic, [(partition, records)]) }
 }
 
 fn fetch(topic: Uuid, partitions: &[(i32, i64)], min_bytes: i32, max_wait_ms: i32) -> FetchRequest {
-    FetchRequest {
-        max_wait_ms,
-        min_bytes,
-        max_bytes: 50 << 20,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: partitions
-                .iter()
-                .map(|&(partition, fetch_offset)| FetchPartition {
-                    partition,
-                    fetch_offset,
-                    current_leader_epoch: -1,
-                    partition_max_bytes: 1 << 20,
-                    ..Default::default()
-                })
-                .collect(),
-            ..Default::default()
-        }],
-        session_epoch: -1,
-        ..Default::default()
-    }
+    let partitions = partitions.iter().map(|&(index, offset)| requests::partition(index, offset));
+    FetchRequest { max_wait_ms, min_bytes, ..requests::fetch(topic, partitions) }
 }
 
 async fn append(session: &Session, topic: Uuid, partition: i32, values: &[&str]) -> i64 {
@@ -377,11 +327,7 @@ async fn commit(connection: &Connection, topic: Uuid, offset: i64) -> ErrorCode 
     use thalweg_wire::messages::offset_commit_request::{
         OffsetCommitRequestPartition, OffsetCommitRequestTopic,
     };
-    let find = FindCoordinatorRequest {
-        coordinator_keys: vec!["g".into()],
-        ..FindCoordinatorRequest::default()
-    };
-    let found = connection.send(&find).await.unwrap();
+    let found = connection.send(&requests::find_group_coordinator("g")).await.unwrap();
     assert_eq!(found.coordinators[0].error_code, ErrorCode::NONE);
     let request = OffsetCommitRequest {
         group_id: "g".into(),
@@ -516,22 +462,9 @@ async fn a_fetch_in_a_leader_epoch_that_is_not_known_yet_waits_for_it_shortly() 
     let s = begin(TestBroker::start().await).await;
     let topic = create(&s.connection, "t", 1).await;
     let fetch = async |current_leader_epoch, max_wait_ms| {
-        let request = FetchRequest {
-            max_wait_ms,
-            min_bytes: 1,
-            max_bytes: 1 << 20,
-            session_epoch: -1,
-            topics: vec![FetchTopic {
-                topic_id: topic,
-                partitions: vec![FetchPartition {
-                    current_leader_epoch,
-                    partition_max_bytes: 1 << 20,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let partition = FetchPartition { current_leader_epoch, ..requests::partition(0, 0) };
+        let request =
+            FetchRequest { max_wait_ms, min_bytes: 1, ..requests::fetch(topic, [partition]) };
         let answer = s.connection.send(&request).await.unwrap();
         answer.responses[0].partitions[0].error_code
     };
@@ -553,22 +486,7 @@ async fn a_stop_answers_what_waits() {
     let builder = TestBroker::builder().config("group.initial.rebalance.delay.ms", 300_000);
     let s = begin(builder.start().await).await;
     let topic = create(&s.connection, "quiet", 1).await;
-    let fetch = FetchRequest {
-        max_wait_ms: 300_000,
-        min_bytes: 1,
-        max_bytes: 1 << 20,
-        session_epoch: -1,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: vec![FetchPartition {
-                current_leader_epoch: -1,
-                partition_max_bytes: 1 << 20,
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let fetch = fetch(topic, &[(0, 0)], 1, 300_000);
     let mut join = JoinGroupRequest {
         group_id: "group".into(),
         session_timeout_ms: 30_000,
@@ -581,8 +499,7 @@ async fn a_stop_answers_what_waits() {
         ..Default::default()
     };
     // Named by the coordinator, once it has loaded its groups.
-    let find =
-        FindCoordinatorRequest { coordinator_keys: vec!["group".into()], ..Default::default() };
+    let find = requests::find_group_coordinator("group");
     loop {
         s.connection.send(&find).await.unwrap();
         let named = s.connection.send(&join).await.unwrap();

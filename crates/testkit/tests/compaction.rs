@@ -5,15 +5,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use thalweg_testkit::TestBroker;
+use thalweg_testkit::requests::Resource;
 use thalweg_wire::ErrorCode;
 use thalweg_wire::Uuid;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
+use thalweg_wire::messages::OffsetFetchRequest;
 use thalweg_wire::messages::offset_fetch_request::{
     OffsetFetchRequestGroup, OffsetFetchRequestTopics,
 };
-use thalweg_wire::messages::{IncrementalAlterConfigsRequest, OffsetFetchRequest};
 
 use crate::support::{Client, Data, connect, metric, until};
 
@@ -119,22 +117,8 @@ async fn the_cleaners_settings_act_while_it_runs() {
     }
     let partition = data.0.join("t-0");
     assert!(bytes(&partition) > 3_000);
-    let request = IncrementalAlterConfigsRequest {
-        resources: vec![AlterConfigsResource {
-            resource_type: 4,
-            resource_name: String::new(),
-            configs: vec![AlterableConfig {
-                name: "log.cleaner.backoff.ms".into(),
-                config_operation: 0,
-                value: Some("20".into()),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
-    let answer = client.connection.send(&request).await.unwrap();
-    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
+    let set = client.set(Resource::AllBrokers, "log.cleaner.backoff.ms", "20").await;
+    assert_eq!(set, ErrorCode::NONE);
     until("compaction", || bytes(&partition) < 2_400).await;
     assert!(metric(&broker, "kafka_log_logcleanermanager_time_since_last_run_ms") < 60_000);
     broker.shut_down().await;

@@ -8,12 +8,9 @@ use thalweg::{
     Cluster, Consumer, ConsumerConfig, GroupProtocol, OffsetReset, Options, Producer,
     ProducerConfig, ProducerRecord,
 };
-use thalweg_testkit::TestBroker;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::consumer_group_describe_response::DescribedGroup;
 use thalweg_wire::messages::consumer_group_heartbeat_request::TopicPartitions;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
 use thalweg_wire::messages::update_features_request::FeatureUpdateKey;
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Uuid};
@@ -145,20 +142,8 @@ impl Client {
     }
 
     async fn alter(&self, resource_type: i8, name: &str, config: &str, value: Option<&str>) {
-        let request = IncrementalAlterConfigsRequest {
-            resources: vec![AlterConfigsResource {
-                resource_type,
-                resource_name: name.into(),
-                configs: vec![AlterableConfig {
-                    name: config.into(),
-                    config_operation: i8::from(value.is_none()),
-                    value: value.map(str::to_owned),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let operation = i8::from(value.is_none());
+        let request = requests::set_config_of(resource_type, name, config, operation, value);
         let response = self.connection.send(&request).await.unwrap();
         assert_eq!(response.responses[0].error_code, ErrorCode::NONE, "{response:?}");
     }

@@ -10,7 +10,7 @@ use thalweg_testkit::kafka::{Builder, Kafka};
 use thalweg_testkit::releases;
 use thalweg_wire::ErrorCode;
 
-use crate::membership::{OWN, admin, brokers, eventually, in_sync, read, topic_tool};
+use crate::membership::{OWN, admin, brokers, eventually, in_sync, joining_by, read, topic_tool};
 use crate::support::Data;
 
 /// Features that this broker does not serve, as far as the release has them.
@@ -114,14 +114,7 @@ async fn controllers_formatted_by_default_place_nothing_here() {
 
 /// A broker that finds the controllers by their addresses.
 fn joining(kafka: &Kafka) -> thalweg_testkit::Builder {
-    TestBroker::builder()
-        .config("process.roles", "broker")
-        .config("node.id", OWN)
-        .config("controller.quorum.bootstrap.servers", kafka.controllers())
-        .config("controller.listener.names", Kafka::CONTROLLER)
-        .config("listeners", format!("{}://127.0.0.1:0", Kafka::INTERNAL))
-        .config("inter.broker.listener.name", Kafka::INTERNAL)
-        .config("listener.security.protocol.map", "CONTROLLER:PLAINTEXT,INTERNAL:PLAINTEXT")
+    joining_by("controller.quorum.bootstrap.servers", kafka.controllers())
 }
 
 /// A broker joins, leads and follows, and comes back.

@@ -15,19 +15,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use support::Client;
-use thalweg_testkit::crash::{CrashDisk, Random, with_seeds};
+use thalweg_random::Random;
+use thalweg_testkit::crash::{CrashDisk, with_seeds};
+use thalweg_testkit::requests::{self, Resource};
 use thalweg_testkit::{TempDir, TestBroker};
-use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::messages::describe_configs_request::DescribeConfigsResource;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
-use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
-use thalweg_wire::messages::{
-    DeleteRecordsRequest, DescribeConfigsRequest, IncrementalAlterConfigsRequest,
-    ListOffsetsRequest, MetadataRequest,
-};
+use thalweg_wire::messages::{DescribeConfigsRequest, MetadataRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 
 const TOPIC: i8 = 2;
@@ -127,20 +121,7 @@ async fn shown(client: &Client) -> Topics {
 }
 
 async fn earliest(client: &Client, topic: &str, partition: i32) -> i64 {
-    let request = ListOffsetsRequest {
-        replica_id: -1,
-        topics: vec![ListOffsetsTopic {
-            name: topic.into(),
-            partitions: vec![ListOffsetsPartition {
-                partition_index: partition,
-                current_leader_epoch: -1,
-                timestamp: -2,
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let request = requests::list_offsets(topic, partition, -2);
     let response = client.connection.send(&request).await.unwrap();
     let part = &response.topics[0].partitions[0];
     assert_eq!(part.error_code, ErrorCode::NONE);
@@ -293,7 +274,7 @@ impl Life<'_> {
             (_, Some(topic)) => {
                 let partition = random.below(topic.partitions as u64) as i32;
                 self.count += 1;
-                let value = format!("value {}-{}", random.any(), self.count);
+                let value = format!("value {}-{}", random.next_u64(), self.count);
                 let records = self.told.records.entry((topic.id, partition)).or_default();
                 let offset = records.all.len() as i64;
                 records.all.push((value.clone(), begun));
@@ -314,39 +295,13 @@ impl Life<'_> {
     }
 
     async fn configure(&self, name: &str, value: &str) {
-        let request = IncrementalAlterConfigsRequest {
-            resources: vec![AlterConfigsResource {
-                resource_type: TOPIC,
-                resource_name: name.into(),
-                configs: vec![AlterableConfig {
-                    name: "max.message.bytes".into(),
-                    config_operation: 0,
-                    value: Some(value.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
-        let answer = self.client.connection.send(&request).await.unwrap();
-        assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
+        let set = self.client.set(Resource::Topic(name), "max.message.bytes", value).await;
+        assert_eq!(set, ErrorCode::NONE);
     }
 
     async fn delete_records(&self, name: &str, partition_index: i32, offset: i64) {
-        let partitions =
-            vec![DeleteRecordsPartition { partition_index, offset, ..Default::default() }];
-        let request = DeleteRecordsRequest {
-            topics: vec![DeleteRecordsTopic {
-                name: name.into(),
-                partitions,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        let answer = self.client.connection.send(&request).await.unwrap();
+        let code = self.client.delete_records(name, partition_index, offset).await;
         // Behind the start it is not, where that was asked for before.
-        let code = answer.topics[0].partitions[0].error_code;
         assert!(matches!(code, ErrorCode::NONE | ErrorCode::OFFSET_OUT_OF_RANGE), "{code}");
     }
 
@@ -382,7 +337,7 @@ async fn live(
             let begun = life.at();
             let records = life.told.records.entry((topic.id, partition)).or_default();
             let offset = records.all.len() as i64;
-            let value = format!("last {offset} {}", random.any());
+            let value = format!("last {offset} {}", random.next_u64());
             records.all.push((value.clone(), begun));
             let answer = life.client.produce(topic.id, partition, &value).await;
             assert_eq!(answer, Ok(offset), "{name}-{partition}");
@@ -411,7 +366,7 @@ fn run(runtime: &tokio::runtime::Runtime, seed: u64) {
         });
         let at = random.below(disk.position() as u64 + 1) as usize;
         let left = TempDir::in_memory();
-        disk.crash(at, random.any(), left.path());
+        disk.crash(at, random.next_u64(), left.path());
         // What was true before stays true, until it was changed.
         told = after;
         (place, when) = (left, at + 1);

@@ -4,25 +4,17 @@ use std::path::PathBuf;
 
 use thalweg::{Connection, Options};
 use thalweg_testkit::TestBroker;
+use thalweg_testkit::requests::{self, Resource};
 use thalweg_wire::ErrorCode;
 use thalweg_wire::messages::alter_client_quotas_request::{EntityData, EntryData, OpData};
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
 use thalweg_wire::messages::incremental_alter_configs_response::AlterConfigsResourceResponse;
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::{
-    AlterClientQuotasRequest, ApiVersionsRequest, CreateTopicsRequest, DescribeConfigsRequest,
-    DescribeLogDirsRequest, IncrementalAlterConfigsRequest, MetadataRequest,
-    describe_configs_request,
+    AlterClientQuotasRequest, ApiVersionsRequest, DescribeConfigsRequest, DescribeLogDirsRequest,
+    MetadataRequest, describe_configs_request,
 };
 
-const BROKER: i8 = 4;
-
-async fn connect(broker: &TestBroker) -> Connection {
-    Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap()
-}
+use crate::support::{Client, connect};
 
 /// Sets a config of broker `name`, of all brokers with an empty one; without a value, unsets it.
 async fn set(connection: &Connection, name: &str, config: &str, value: Option<&str>) {
@@ -36,34 +28,12 @@ async fn try_set(
     config: &str,
     value: Option<&str>,
 ) -> AlterConfigsResourceResponse {
-    let request = IncrementalAlterConfigsRequest {
-        resources: vec![AlterConfigsResource {
-            resource_type: BROKER,
-            resource_name: name.into(),
-            configs: vec![AlterableConfig {
-                name: config.into(),
-                config_operation: i8::from(value.is_none()),
-                value: value.map(Into::into),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let request = requests::set_config(Resource::Broker(name), config, value);
     connection.send(&request).await.unwrap().responses.remove(0)
 }
 
 async fn create(connection: &Connection, name: &str) -> ErrorCode {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: 1,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
+    let request = requests::create(requests::topic(name, 1, &[]));
     connection.send(&request).await.unwrap().topics[0].error_code
 }
 
@@ -95,14 +65,14 @@ async fn what_was_set_is_in_force_after_a_restart() {
     let name = format!("thalweg-dynamic-{}", std::process::id());
     let data = Scratch(std::env::temp_dir().join(name));
     let broker = TestBroker::builder().data(&data.0).start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     assert_eq!(create(&connection, "t").await, ErrorCode::NONE);
     set(&connection, "", "message.max.bytes", Some("12345")).await;
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
     broker.shut_down().await;
 
     let broker = TestBroker::builder().data(&data.0).start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
     set(&connection, "", "message.max.bytes", None).await;
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("1048588"));
@@ -114,7 +84,7 @@ async fn a_stored_config_that_does_not_fit_any_more_leaves_the_others_in_force()
     let name = format!("thalweg-dynamic-misfit-{}", std::process::id());
     let data = Scratch(std::env::temp_dir().join(name));
     let broker = TestBroker::builder().data(&data.0).dirs(&["a", "b"]).start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     set(&connection, "", "log.retention.ms", Some("-1")).await;
     set(&connection, "1", "message.max.bytes", Some("12345")).await;
     let b = data.0.join("b").display().to_string();
@@ -124,7 +94,7 @@ async fn a_stored_config_that_does_not_fit_any_more_leaves_the_others_in_force()
     // The directory is taken out of the configuration, and the file knows nothing of the rest.
     let builder = || TestBroker::builder().data(&data.0).dirs(&["a"]);
     let broker = builder().start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     assert_eq!(create(&connection, "t").await, ErrorCode::NONE);
     assert_eq!(of_topic(&connection, "t", "retention.ms").await.as_deref(), Some("-1"));
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("12345"));
@@ -134,7 +104,7 @@ async fn a_stored_config_that_does_not_fit_any_more_leaves_the_others_in_force()
     broker.shut_down().await;
 
     let broker = builder().start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     assert_eq!(of_topic(&connection, "t", "max.message.bytes").await.as_deref(), Some("23456"));
     set(&connection, "1", "cordoned.log.dirs", None).await;
     assert_eq!(of_topic(&connection, "t", "retention.ms").await.as_deref(), Some("-1"));
@@ -145,7 +115,7 @@ async fn a_stored_config_that_does_not_fit_any_more_leaves_the_others_in_force()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cordoned_directories_get_no_partitions() {
     let broker = TestBroker::start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     // The controller hears of it from the broker, a moment after the config was taken.
     let mut names = (0..).map(|n| format!("t{n}"));
     let mut until = async |expected: ErrorCode| {
@@ -176,7 +146,7 @@ async fn cordoned_directories_get_no_partitions() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_address_that_connects_too_often_is_turned_away() {
     let broker = TestBroker::start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     let request = AlterClientQuotasRequest {
         entries: vec![EntryData {
             entity: vec![EntityData {
@@ -217,7 +187,7 @@ async fn a_topic_that_takes_too_long_to_make_is_there_later() {
     // A thousand directories and files take longer than no time.
     let builder = TestBroker::builder().config("num.partitions", 1_000);
     let broker = builder.config("request.timeout.ms", 0).start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     let request = MetadataRequest {
         topics: Some(vec![MetadataRequestTopic { name: Some("t".into()), ..Default::default() }]),
         allow_auto_topic_creation: true,
@@ -236,7 +206,7 @@ async fn a_topic_that_takes_too_long_to_make_is_there_later() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_listener_has_limits_of_its_own() {
     let broker = TestBroker::start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     set(&connection, "", "listener.name.plaintext.max.connections", Some("1")).await;
     // The next one waits until there is room: here, until the limit is gone.
     let address = broker.bootstrap();
@@ -254,7 +224,7 @@ async fn a_listener_has_limits_of_its_own() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn listeners_that_would_not_open_are_refused() {
     let broker = TestBroker::start().await;
-    let connection = connect(&broker).await;
+    let Client { connection } = connect(&broker).await;
     let more = "PLAINTEXT://127.0.0.1:0,MORE://127.0.0.1:0";
     let map = "PLAINTEXT:PLAINTEXT,MORE:PLAINTEXT";
     for (config, value) in [("listener.security.protocol.map", map), ("listeners", more)] {

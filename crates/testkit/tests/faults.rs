@@ -10,8 +10,7 @@ use std::time::Duration;
 use support::{Client, Data, metric};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
-use thalweg_wire::messages::CreateTopicsRequest;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_testkit::requests;
 use thalweg_wire::{ErrorCode, Uuid};
 
 /// A topic with partitions in both directories, and one record in each partition.
@@ -469,16 +468,7 @@ async fn a_panic_while_metadata_takes_effect_stops_the_broker() {
     let (broker, client) = data.start(&faults).await;
     let topic = topic(&client, &[]).await;
     let hits = faults.panic(&[DiskOp::CreateDir], "/lost-");
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: "lost".into(),
-            num_partitions: 2,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
+    let request = requests::create(requests::topic("lost", 2, &[]));
     // The answer may come before the connection is closed, or not.
     let answer = client.connection.send(&request).await;
     assert!(answer.is_err() || answer.unwrap().topics[0].error_code.is_err());

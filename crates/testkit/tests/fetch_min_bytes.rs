@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 
 use support::{Client, connect, connect_to, metric};
 use thalweg_records::BatchView;
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::FetchRequest;
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_wire::messages::fetch_request::FetchPartition;
 use thalweg_wire::{ErrorCode, Uuid};
 
 const KIB: i32 = 1 << 10;
@@ -118,25 +118,16 @@ const SHAPES: [Shape; 15] = [
 ];
 
 fn request(shape: &Shape, topic_id: Uuid, isolation_level: i8) -> FetchRequest {
-    let partition = |partition| FetchPartition {
-        partition,
-        fetch_offset: shape.offset,
-        current_leader_epoch: -1,
-        last_fetched_epoch: -1,
+    let partition = |index| FetchPartition {
         partition_max_bytes: shape.partition_max,
-        ..Default::default()
+        ..requests::partition(index, shape.offset)
     };
     FetchRequest {
         max_wait_ms: WAIT_MS,
         min_bytes: shape.min,
         max_bytes: shape.max,
         isolation_level,
-        topics: vec![FetchTopic {
-            topic_id,
-            partitions: (0..shape.partitions).map(partition).collect(),
-            ..Default::default()
-        }],
-        ..Default::default()
+        ..requests::fetch(topic_id, (0..shape.partitions).map(partition))
     }
 }
 

@@ -5,9 +5,9 @@ use crate::support;
 use std::time::Duration;
 
 use support::{Client, connect, connect_to, metric, send, until};
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Shared;
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_testkit::{TestBroker, requests};
+use thalweg_wire::messages::fetch_request::FetchTopic;
 use thalweg_wire::messages::{FetchRequest, FetchResponse};
 use thalweg_wire::{ErrorCode, Message as _};
 
@@ -17,12 +17,7 @@ const WAIT: Duration = Duration::from_secs(60);
 
 /// The first request of a session, by topic names.
 fn first(topics: &[(&str, i32)]) -> FetchRequest {
-    let partition = |partition| FetchPartition {
-        partition,
-        current_leader_epoch: -1,
-        partition_max_bytes: 1 << 20,
-        ..Default::default()
-    };
+    let partition = |index| requests::partition(index, 0);
     FetchRequest {
         max_bytes: 1 << 20,
         session_epoch: 0,

@@ -4,13 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use thalweg::{Connection, Options};
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Shared;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
 use thalweg_wire::messages::offset_commit_request::{
@@ -43,14 +39,7 @@ struct Asker {
 impl Asker {
     async fn new(bootstrap: &str) -> Asker {
         let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
-        let topic = CreatableTopic {
-            name: TOPIC.into(),
-            num_partitions: 1,
-            replication_factor: 1,
-            ..Default::default()
-        };
-        let create =
-            CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() };
+        let create = requests::create(requests::topic(TOPIC, 1, &[]));
         connection.send(&create).await.unwrap();
         let asker = Asker { connection, answers: Answers::new() };
         let deadline = tokio::time::Instant::now() + WAIT;
@@ -63,13 +52,10 @@ impl Asker {
     }
 
     async fn is_loaded(&self) -> bool {
-        let find = FindCoordinatorRequest {
-            coordinator_keys: vec!["group-ids".into()],
-            ..Default::default()
-        };
+        let find = requests::find_group_coordinator("group-ids");
         let found = self.connection.send(&find).await.unwrap();
         // The coordinator of the transactions' requests, too.
-        let find = FindCoordinatorRequest { key_type: 1, ..find };
+        let find = requests::find_transaction_coordinator("group-ids");
         let transactions = self.connection.send(&find).await.unwrap();
         let add = AddOffsetsToTxnRequest {
             transactional_id: "group-ids".into(),
@@ -172,29 +158,17 @@ impl Asker {
                 answer.results.iter().map(|it| (it.group_id.clone(), it.error_code)).collect();
             self.note(id, &format!("DeleteGroups with {count}"), codes.into_values());
         }
-        let find =
-            FindCoordinatorRequest { coordinator_keys: vec![id.into()], ..Default::default() };
+        let find = requests::find_group_coordinator(id);
         let answer = send(&self.connection, &find, 4).await;
         let codes = answer.coordinators.iter().map(|it| it.error_code);
         self.note(id, "FindCoordinator", codes);
         let find = FindCoordinatorRequest { key: id.into(), ..Default::default() };
         let answer = send(&self.connection, &find, 3).await;
         self.note(id, "FindCoordinator 3", [answer.error_code]);
-        let config = AlterableConfig {
-            name: "consumer.session.timeout.ms".into(),
-            value: Some("50000".into()),
-            ..Default::default()
-        };
-        let resource = AlterConfigsResource {
-            resource_type: 32,
-            resource_name: id.into(),
-            configs: vec![config],
-            ..Default::default()
-        };
+        let config = "consumer.session.timeout.ms";
         let alter = IncrementalAlterConfigsRequest {
-            resources: vec![resource],
             validate_only: true,
-            ..Default::default()
+            ..requests::set_config_of(32, id, config, 0, Some("50000"))
         };
         let answer = send(&self.connection, &alter, 1).await;
         let codes = answer.responses.iter().map(|it| it.error_code);
@@ -316,22 +290,9 @@ impl Asker {
         node: &str,
         (name, operation, value): (&str, i8, Option<&str>),
     ) -> ErrorCode {
-        let config = AlterableConfig {
-            name: name.into(),
-            config_operation: operation,
-            value: value.map(str::to_owned),
-            ..Default::default()
-        };
-        let resource = AlterConfigsResource {
-            resource_type: 8,
-            resource_name: node.into(),
-            configs: vec![config],
-            ..Default::default()
-        };
         let alter = IncrementalAlterConfigsRequest {
-            resources: vec![resource],
             validate_only: true,
-            ..Default::default()
+            ..requests::set_config_of(8, node, name, operation, value)
         };
         send(&self.connection, &alter, 1).await.responses[0].error_code
     }

@@ -7,17 +7,11 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
-use bytes::Bytes;
 use thalweg::raw::begin_request;
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
-use thalweg_records::codec::Compressor;
-use thalweg_testkit::TestBroker;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_records::builder::BatchOptions;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{
-    ApiVersionsRequest, CreateTopicsRequest, FetchRequest, ProduceRequest,
-};
+use thalweg_wire::messages::{ApiVersionsRequest, FetchRequest, ProduceRequest};
 use thalweg_wire::{ApiKey, Message, Uuid, Writer};
 
 struct Counting;
@@ -78,22 +72,14 @@ fn call(stream: &mut TcpStream, frame: &[u8]) {
 }
 
 fn produce(topic: Uuid) -> ProduceRequest {
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    builder.append(1_000, None, Some(&[7; 1_000]), &[]);
-    let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
-    ProduceRequest {
-        acks: -1,
-        timeout_ms: 10_000,
-        topic_data: vec![TopicProduceData {
-            topic_id: topic,
-            partition_data: vec![PartitionProduceData {
-                records: Some(records),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    }
+    requests::produce(topic, [(0, requests::batch(BatchOptions::default(), &[[7; 1_000]]))])
+}
+
+/// Makes a topic over a connection that is closed then.
+async fn create(bootstrap: &str, name: &str, partitions: i32) -> Uuid {
+    let admin = thalweg::Connection::open(bootstrap, &thalweg::Options::default()).await.unwrap();
+    let request = requests::create(requests::topic(name, partitions, &[]));
+    admin.send(&request).await.unwrap().topics[0].topic_id
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,21 +87,7 @@ async fn an_idle_connection_costs_little() {
     let _alone = ALONE.lock().await;
     let broker = TestBroker::start().await;
     let address = broker.bootstrap();
-    let topic = {
-        let admin =
-            thalweg::Connection::open(&address, &thalweg::Options::default()).await.unwrap();
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "t".into(),
-                num_partitions: 1,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        admin.send(&request).await.unwrap().topics[0].topic_id
-    };
+    let topic = create(&address, "t", 1).await;
     let versions = frame(
         ApiKey::API_VERSIONS,
         3,
@@ -176,38 +148,13 @@ async fn long_polls_of_clients_that_went_away_leave_nothing() {
     let _alone = ALONE.lock().await;
     let broker = TestBroker::start().await;
     let address = broker.bootstrap();
-    let topic = {
-        let admin =
-            thalweg::Connection::open(&address, &thalweg::Options::default()).await.unwrap();
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "quiet".into(),
-                num_partitions: QUIET,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        admin.send(&request).await.unwrap().topics[0].topic_id
-    };
-    let partition = |partition| FetchPartition {
-        partition,
-        current_leader_epoch: -1,
-        partition_max_bytes: 1 << 20,
-        ..Default::default()
-    };
+    let topic = create(&address, "quiet", QUIET).await;
+    let partitions = (0..QUIET).map(|index| requests::partition(index, 0));
     let fetch = FetchRequest {
         max_wait_ms: 300_000,
         min_bytes: 1,
         max_bytes: 1 << 20,
-        session_epoch: -1,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: (0..QUIET).map(partition).collect(),
-            ..Default::default()
-        }],
-        ..Default::default()
+        ..requests::fetch(topic, partitions)
     };
     let fetch = frame(ApiKey::FETCH, 13, &fetch);
     let left = tokio::task::block_in_place(|| {
@@ -313,41 +260,12 @@ async fn a_connection_that_is_slow_is_not_idle() {
     let broker = TestBroker::builder().config("connections.max.idle.ms", 2_000).start().await;
     let address = broker.bootstrap();
     let pause = std::time::Duration::from_millis(300);
-    let topic = {
-        let admin =
-            thalweg::Connection::open(&address, &thalweg::Options::default()).await.unwrap();
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "slow".into(),
-                num_partitions: 1,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        admin.send(&request).await.unwrap().topics[0].topic_id
-    };
-    let mut large = produce(topic);
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    builder.append(1_000, None, Some(&vec![7; 1_000_000]), &[]);
-    let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
-    large.topic_data[0].partition_data[0].records = Some(records);
+    let topic = create(&address, "slow", 1).await;
+    let records = requests::batch(BatchOptions::default(), &[vec![7; 1_000_000]]);
+    let large = requests::produce(topic, [(0, records)]);
     let large = frame(ApiKey::PRODUCE, 13, &large);
-    let wanted = FetchRequest {
-        max_bytes: 100 << 20,
-        session_epoch: -1,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: vec![FetchPartition {
-                current_leader_epoch: -1,
-                partition_max_bytes: 100 << 20,
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let all = FetchPartition { partition_max_bytes: 100 << 20, ..requests::partition(0, 0) };
+    let wanted = FetchRequest { max_bytes: 100 << 20, ..requests::fetch(topic, [all]) };
     let parked = FetchRequest { max_wait_ms: 5_000, min_bytes: 100 << 20, ..wanted.clone() };
     let (fetch, parked) = (frame(ApiKey::FETCH, 13, &wanted), frame(ApiKey::FETCH, 13, &parked));
     tokio::task::spawn_blocking(move || {

@@ -8,17 +8,13 @@ use std::time::Duration;
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
 use thalweg_testkit::oracle::{Program, jars};
+use thalweg_testkit::requests::Resource;
 use thalweg_wire::messages::alter_replica_log_dirs_request::{
     AlterReplicaLogDir, AlterReplicaLogDirTopic,
 };
-use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::messages::describe_log_dirs_response::DescribeLogDirsPartition;
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
 use thalweg_wire::messages::{
-    AlterReplicaLogDirsRequest, DeleteRecordsRequest, DescribeLogDirsRequest,
-    IncrementalAlterConfigsRequest, UnregisterBrokerRequest,
+    AlterReplicaLogDirsRequest, DescribeLogDirsRequest, UnregisterBrokerRequest,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -77,44 +73,13 @@ impl Client {
 
     /// Sets what may be moved a second.
     async fn throttle(&self, rate: &str) {
-        let request = IncrementalAlterConfigsRequest {
-            resources: vec![AlterConfigsResource {
-                resource_type: 4,
-                resource_name: String::new(),
-                configs: vec![AlterableConfig {
-                    name: "replica.alter.log.dirs.io.max.bytes.per.second".into(),
-                    config_operation: 0,
-                    value: Some(rate.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
-        let response = self.connection.send(&request).await.unwrap();
-        assert_eq!(response.responses[0].error_code, ErrorCode::NONE, "{response:?}");
-    }
-
-    async fn delete_records(&self, topic: &str, offset: i64) -> ErrorCode {
-        let request = DeleteRecordsRequest {
-            topics: vec![DeleteRecordsTopic {
-                name: topic.into(),
-                partitions: vec![DeleteRecordsPartition {
-                    partition_index: 0,
-                    offset,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        self.connection.send(&request).await.unwrap().topics[0].partitions[0].error_code
+        let config = "replica.alter.log.dirs.io.max.bytes.per.second";
+        assert_eq!(self.set(Resource::AllBrokers, config, rate).await, ErrorCode::NONE);
     }
 }
 
 /// A broker with two directories, and a topic with records in one of them; that one and the other.
-struct World {
+struct TwoDirectories {
     data: Data,
     faults: Arc<Faults>,
     broker: TestBroker,
@@ -130,8 +95,8 @@ fn value(at: usize) -> String {
     format!("{at} {}", "x".repeat(500))
 }
 
-impl World {
-    async fn new() -> World {
+impl TwoDirectories {
+    async fn new() -> TwoDirectories {
         let data = Data::new();
         let faults = Faults::new();
         let (broker, client) = data.start(&faults).await;
@@ -143,7 +108,7 @@ impl World {
         }
         let from = client.settled("t").await;
         let to = if from == "a" { "b" } else { "a" }.to_owned();
-        World { data, faults, broker, client, topic, from, to }
+        TwoDirectories { data, faults, broker, client, topic, from, to }
     }
 
     fn dir(&self, name: &str) -> std::path::PathBuf {
@@ -155,7 +120,7 @@ impl World {
     }
 
     /// Stopped, and started again on the same directories.
-    async fn restart(mut self) -> World {
+    async fn restart(mut self) -> TwoDirectories {
         self.broker.shut_down().await;
         (self.broker, self.client) = self.data.start(&self.faults).await;
         self
@@ -180,7 +145,7 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_moves_while_it_is_written_and_read() {
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     let other = connect(&world.broker).await;
     let (topic, from) = (world.topic, world.from.clone());
     let writing = tokio::spawn(async move {
@@ -204,7 +169,7 @@ async fn a_partition_moves_while_it_is_written_and_read() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_throttled_move_is_shown_given_up_and_begun_again() {
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     world.client.throttle("20000").await;
     assert_eq!(world.alter(&world.to).await, ErrorCode::NONE);
     let all = world.client.replicas("t").await;
@@ -222,7 +187,7 @@ async fn a_throttled_move_is_shown_given_up_and_begun_again() {
     world.check(0, RECORDS).await;
     assert_eq!(world.alter(&world.to).await, ErrorCode::NONE);
     // What is deleted meanwhile does not come back.
-    assert_eq!(world.client.delete_records("t", 50).await, ErrorCode::NONE);
+    assert_eq!(world.client.delete_records("t", 0, 50).await, ErrorCode::NONE);
     let world = world.restart().await;
     assert_eq!(world.client.replicas("t").await.len(), 2, "it goes on");
     world.client.throttle("9223372036854775807").await;
@@ -236,7 +201,7 @@ async fn a_throttled_move_is_shown_given_up_and_begun_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_move_is_refused_as_kafka_does() {
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     let client = &world.client;
     let nowhere = world.data.0.join("c");
     assert_eq!(client.alter_dir("t", 0, &nowhere).await, ErrorCode::LOG_DIR_NOT_FOUND);
@@ -261,7 +226,7 @@ async fn what_cannot_move_is_refused_as_kafka_does() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_topic_takes_its_future_replica_with_it() {
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     world.client.throttle("10000").await;
     assert_eq!(world.alter(&world.to).await, ErrorCode::NONE);
     assert_eq!(world.client.delete("t").await, ErrorCode::NONE);
@@ -276,7 +241,7 @@ async fn a_deleted_topic_takes_its_future_replica_with_it() {
 async fn a_directory_that_fails_under_a_move_takes_only_what_is_in_it() {
     for from_fails in [false, true] {
         // The metadata is in "a", whose failure stops the broker.
-        let world = World::new().await;
+        let world = TwoDirectories::new().await;
         let there = if from_fails { "b" } else { "a" };
         if world.from != there {
             assert_eq!(world.alter(there).await, ErrorCode::NONE);
@@ -314,7 +279,7 @@ async fn a_directory_that_fails_under_a_move_takes_only_what_is_in_it() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinators_partition_moves_under_it() {
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     let client = &world.client;
     until_coordinator(client, "g").await;
     assert_eq!(client.until_loaded("g", world.topic, 1).await, ErrorCode::NONE);
@@ -347,7 +312,7 @@ async fn until_coordinator(client: &Client, group: &str) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_waits_for_records_hears_of_them_after_the_move() {
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     let waiting = connect(&world.broker).await;
     let topic = world.topic;
     let fetch =
@@ -382,7 +347,7 @@ async fn kafkas_tools_move_partitions_under_load() {
     if jars().is_none() {
         return;
     }
-    let world = World::new().await;
+    let world = TwoDirectories::new().await;
     let other = connect(&world.broker).await;
     let stop = Arc::new(AtomicBool::new(false));
     let (writing, is_over) = (world.topic, Arc::clone(&stop));

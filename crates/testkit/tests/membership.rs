@@ -17,7 +17,7 @@ use thalweg::{
     Cluster, Consumer, ConsumerConfig, OffsetReset, Options, Producer, ProducerConfig,
     ProducerRecord, TopicPartition,
 };
-use thalweg_testkit::kafka::Kafka;
+use thalweg_testkit::kafka::{self, Kafka};
 use thalweg_testkit::oracle::Program;
 use thalweg_testkit::{Builder, TestBroker};
 use thalweg_wire::ErrorCode;
@@ -30,12 +30,28 @@ const WAIT: Duration = Duration::from_secs(60);
 /// `broker.session.timeout.ms` of the controllers.
 const SESSION: Duration = Duration::from_secs(3);
 
+/// Three nodes that soon notice when one of them, or this broker, is gone.
+pub(crate) fn three_nodes(builder: kafka::Builder) -> kafka::Builder {
+    builder
+        .nodes(3)
+        .feature("share.version", 0)
+        .feature("streams.version", 0)
+        .config("broker.session.timeout.ms", 3_000)
+        .config("broker.heartbeat.interval.ms", 500)
+        .config("controller.quorum.fetch.timeout.ms", 1_000)
+}
+
 /// One that joins.
 pub(crate) fn joining(kafka: &Kafka) -> Builder {
+    joining_by("controller.quorum.voters", kafka.voters())
+}
+
+/// One that joins the controllers that a config names.
+pub(crate) fn joining_by(controllers: &str, named: String) -> Builder {
     TestBroker::builder()
         .config("process.roles", "broker")
         .config("node.id", OWN)
-        .config("controller.quorum.voters", kafka.voters())
+        .config(controllers, named)
         .config("controller.listener.names", Kafka::CONTROLLER)
         .config("listeners", format!("{}://127.0.0.1:0", Kafka::INTERNAL))
         .config("inter.broker.listener.name", Kafka::INTERNAL)
@@ -235,14 +251,8 @@ pub(crate) async fn in_sync(admin: &Admin, topic: &str, replicas: usize) -> bool
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn records_are_replicated_between_java_and_this_broker() {
     let Some(builder) = Kafka::builder() else { return };
-    let mut kafka = builder
-        .nodes(3)
+    let mut kafka = three_nodes(builder)
         .feature("transaction.version", 0)
-        .feature("share.version", 0)
-        .feature("streams.version", 0)
-        .config("broker.session.timeout.ms", 3_000)
-        .config("broker.heartbeat.interval.ms", 500)
-        .config("controller.quorum.fetch.timeout.ms", 1_000)
         .config("replica.lag.time.max.ms", 3_000)
         .start();
     let java = kafka.bootstrap(Kafka::INTERNAL);

@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use support::{Data, connect, metric, until};
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Faults};
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_wire::messages::fetch_request::FetchPartition;
 use thalweg_wire::messages::leave_group_request::MemberIdentity;
 use thalweg_wire::messages::{CreateTopicsRequest, FetchRequest, FetchResponse, LeaveGroupRequest};
 use thalweg_wire::{ErrorCode, Uuid};
@@ -153,19 +153,12 @@ async fn fetches_that_wait_are_counted() {
     let client = connect(&broker).await;
     let topic = client.create("t", 1, &[]).await;
     // All of the same partition: what a request names need not exist, nor be named once.
-    let partition =
-        FetchPartition { current_leader_epoch: -1, partition_max_bytes: 1, ..Default::default() };
+    let partition = FetchPartition { partition_max_bytes: 1, ..requests::partition(0, 0) };
     let request = FetchRequest {
         max_wait_ms: 300_000,
         min_bytes: 1,
         max_bytes: 1 << 20,
-        session_epoch: -1,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: vec![partition; PARTITIONS as usize],
-            ..Default::default()
-        }],
-        ..Default::default()
+        ..requests::fetch(topic, vec![partition; PARTITIONS as usize])
     };
     let mut fetches = Vec::new();
     for _ in 0..3 {
@@ -183,23 +176,11 @@ async fn fetches_that_wait_are_counted() {
 
 /// One that asks for the same partition so many times, and waits for data.
 fn fetch_of(topic: Uuid, partition: i32, times: usize) -> FetchRequest {
-    let partition = FetchPartition {
-        partition,
-        current_leader_epoch: -1,
-        partition_max_bytes: 1 << 20,
-        ..Default::default()
-    };
     FetchRequest {
         max_wait_ms: 300_000,
         min_bytes: 1,
         max_bytes: 1 << 20,
-        session_epoch: -1,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: vec![partition; times],
-            ..Default::default()
-        }],
-        ..Default::default()
+        ..requests::fetch(topic, vec![requests::partition(partition, 0); times])
     }
 }
 

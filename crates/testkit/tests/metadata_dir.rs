@@ -11,10 +11,8 @@ use thalweg_metadata::bootstrap::QUORUM_CHECKPOINT;
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
-use thalweg_testkit::TestBroker;
-use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::{ApiVersionsRequest, CreateTopicsRequest, MetadataRequest};
+use thalweg_testkit::{TestBroker, requests};
+use thalweg_wire::messages::{ApiVersionsRequest, MetadataRequest};
 
 const LOG: &str = "__cluster_metadata-0";
 /// A directory's id that nobody has.
@@ -55,18 +53,7 @@ async fn metadata_lives_where_it_is_told() {
     for start in 0..2 {
         let broker = builder().start().await;
         let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: format!("t{start}"),
-                num_partitions: 1,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        let answer = connection.send(&request).await.unwrap();
-        assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
+        support::create(&connection, requests::topic(&format!("t{start}"), 1, &[])).await;
         let request = MetadataRequest { topics: None, ..Default::default() };
         let answer = connection.send(&request).await.unwrap();
         assert_eq!(answer.topics.len(), start + 1, "topics of earlier starts are there");

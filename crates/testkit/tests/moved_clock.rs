@@ -5,14 +5,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use thalweg::{Connection, Options};
 use thalweg_records::BatchView;
 use thalweg_testkit::oracle::jars;
-use thalweg_testkit::{TestBroker, TestClock};
+use thalweg_testkit::{TestBroker, TestClock, requests};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::add_partitions_to_txn_request::AddPartitionsToTxnTopic;
-use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::write_txn_markers_request::{
-    WritableTxnMarker, WritableTxnMarkerTopic,
-};
 use thalweg_wire::messages::*;
 
 use crate::support::transactions::{Clients, TIMEOUT_MS};
@@ -48,11 +42,7 @@ async fn until<T: PartialEq + std::fmt::Debug>(expected: T, mut look: impl Async
 impl Producer {
     async fn new(broker: &TestBroker) -> Producer {
         let connection = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
-        let find = FindCoordinatorRequest {
-            key_type: 1,
-            coordinator_keys: vec![ID.into()],
-            ..Default::default()
-        };
+        let find = requests::find_transaction_coordinator(ID);
         until(ErrorCode::NONE, async || {
             connection.send(&find).await.unwrap().coordinators[0].error_code
         })
@@ -63,13 +53,8 @@ impl Producer {
     }
 
     async fn init(&mut self) -> ErrorCode {
-        let request = InitProducerIdRequest {
-            transactional_id: Some(ID.into()),
-            transaction_timeout_ms: i32::try_from(TIMEOUT.as_millis()).unwrap(),
-            producer_id: -1,
-            producer_epoch: -1,
-            ..Default::default()
-        };
+        let timeout_ms = i32::try_from(TIMEOUT.as_millis()).unwrap();
+        let request = requests::init_producer(ID, timeout_ms);
         let answer = self.connection.send(&request).await.unwrap();
         (self.id, self.epoch) = (answer.producer_id, answer.producer_epoch);
         answer.error_code
@@ -77,45 +62,21 @@ impl Producer {
 
     /// Sends a record to `t-0` in a transaction.
     async fn produce(&self) {
-        let topic =
-            AddPartitionsToTxnTopic { name: "t".into(), partitions: vec![0], ..Default::default() };
-        let add = AddPartitionsToTxnRequest {
-            v3_and_below_transactional_id: ID.into(),
-            v3_and_below_producer_id: self.id,
-            v3_and_below_producer_epoch: self.epoch,
-            v3_and_below_topics: vec![topic],
-            ..Default::default()
-        };
+        let add = requests::add_partition(ID, (self.id, self.epoch), "t", 0);
         let added = send(&self.connection, &add, 3).await;
         let added = &added.results_by_topic_v3_and_below[0].results_by_partition[0];
         assert_eq!(added.partition_error_code, ErrorCode::NONE.0);
         let records = producer_batch(self.id, self.epoch, 0, true);
-        let partition =
-            PartitionProduceData { records: Some(records.into()), ..Default::default() };
-        let topic = TopicProduceData {
-            name: "t".into(),
-            partition_data: vec![partition],
-            ..Default::default()
-        };
         let request = ProduceRequest {
             transactional_id: Some(ID.into()),
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![topic],
-            ..Default::default()
+            ..requests::produce_by_name("t", [(0, records)])
         };
         let answer = send(&self.connection, &request, 11).await;
         assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
     }
 
     async fn commit(&self, version: i16) -> ErrorCode {
-        let request = EndTxnRequest {
-            transactional_id: ID.into(),
-            producer_id: self.id,
-            producer_epoch: self.epoch,
-            committed: true,
-            ..Default::default()
-        };
+        let request = requests::commit_transaction(ID, (self.id, self.epoch));
         send(&self.connection, &request, version).await.error_code
     }
 
@@ -123,18 +84,8 @@ impl Producer {
     async fn ends(&self) -> [i64; 2] {
         let mut ends = [0; 2];
         for (isolation_level, end) in [1, 0].into_iter().zip(&mut ends) {
-            let partition = ListOffsetsPartition { timestamp: -1, ..Default::default() };
-            let topic = ListOffsetsTopic {
-                name: "t".into(),
-                partitions: vec![partition],
-                ..Default::default()
-            };
-            let request = ListOffsetsRequest {
-                replica_id: -1,
-                isolation_level,
-                topics: vec![topic],
-                ..Default::default()
-            };
+            let request =
+                ListOffsetsRequest { isolation_level, ..requests::list_offsets("t", 0, -1) };
             let answer = self.connection.send(&request).await.unwrap();
             *end = answer.topics[0].partitions[0].offset;
         }
@@ -246,35 +197,15 @@ async fn transactions_that_are_open_for_longer_than_any_may_be_are_counted_and_f
     };
     let send_to = async |index: i32, producer_id: i64, timestamp: i64| {
         let records = producer_batch_at(timestamp, producer_id, 0, 0, true);
-        let partition =
-            PartitionProduceData { index, records: Some(records.into()), ..Default::default() };
         let request = ProduceRequest {
             transactional_id: Some("gone".into()),
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![TopicProduceData {
-                name: "t".into(),
-                partition_data: vec![partition],
-                ..Default::default()
-            }],
-            ..Default::default()
+            ..requests::produce_by_name("t", [(index, records)])
         };
         let answer = send(&connection, &request, 11).await;
         assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
     };
     let end = async |producer_id: i64| {
-        let topic = WritableTxnMarkerTopic {
-            name: "t".into(),
-            partition_indexes: vec![0],
-            ..Default::default()
-        };
-        let marker = WritableTxnMarker {
-            producer_id,
-            topics: vec![topic],
-            coordinator_epoch: 1,
-            ..Default::default()
-        };
-        let request = WriteTxnMarkersRequest { markers: vec![marker], ..Default::default() };
+        let request = requests::write_marker((producer_id, 0), 1, false, &["t"]);
         let answer = send(&connection, &request, 1).await;
         assert_eq!(answer.markers[0].topics[0].partitions[0].error_code, ErrorCode::NONE);
     };

@@ -2,19 +2,13 @@
 
 use thalweg::{Connection, Options};
 use thalweg_records::{BatchView, TimestampType};
-use thalweg_testkit::TestBroker;
 use thalweg_testkit::oracle::{Program, jars};
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::ErrorCode;
-use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
 use thalweg_wire::messages::describe_producers_request::TopicRequest;
-use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::write_txn_markers_request::{
-    WritableTxnMarker, WritableTxnMarkerTopic,
-};
 use thalweg_wire::messages::*;
 
-use crate::support::{Data, producer_batch, segments_of, send};
+use crate::support::{Data, create, producer_batch, segments_of, send};
 
 const READ_COMMITTED: i8 = 1;
 const LATEST: i64 = -1;
@@ -38,39 +32,14 @@ impl Session {
     }
 
     async fn create(&self, name: &str, configs: &[(&str, &str)]) {
-        let configs = configs.iter().map(|(name, value)| CreatableTopicConfig {
-            name: (*name).into(),
-            value: Some((*value).into()),
-            ..Default::default()
-        });
-        let topic = CreatableTopic {
-            name: name.into(),
-            num_partitions: 1,
-            replication_factor: 1,
-            configs: configs.collect(),
-            ..Default::default()
-        };
-        let request =
-            CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() };
-        let created = self.connection.send(&request).await.unwrap();
-        assert_eq!(created.topics[0].error_code, ErrorCode::NONE);
+        create(&self.connection, requests::topic(name, 1, configs)).await;
     }
 
     async fn produce(&self, topic: &str, epoch: i16, sequence: i32) -> ErrorCode {
         let records = producer_batch(PRODUCER, epoch, sequence, true);
         let request = ProduceRequest {
             transactional_id: Some("gone".into()),
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![TopicProduceData {
-                name: topic.into(),
-                partition_data: vec![PartitionProduceData {
-                    records: Some(records.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
+            ..requests::produce_by_name(topic, [(0, records)])
         };
         let answer = send(&self.connection, &request, 11).await;
         answer.responses[0].partition_responses[0].error_code
@@ -78,19 +47,7 @@ impl Session {
 
     /// Ends transactions; gives what is answered for each partition.
     async fn end(&self, epoch: i16, coordinator_epoch: i32, topics: &[&str]) -> Vec<ErrorCode> {
-        let topics = topics.iter().map(|name| WritableTxnMarkerTopic {
-            name: (*name).into(),
-            partition_indexes: vec![0],
-            ..Default::default()
-        });
-        let marker = WritableTxnMarker {
-            producer_id: PRODUCER,
-            producer_epoch: epoch,
-            topics: topics.collect(),
-            coordinator_epoch,
-            ..Default::default()
-        };
-        let request = WriteTxnMarkersRequest { markers: vec![marker], ..Default::default() };
+        let request = requests::write_marker((PRODUCER, epoch), coordinator_epoch, false, topics);
         let answer = send(&self.connection, &request, 1).await;
         let topics = answer.markers.into_iter().flat_map(|marker| marker.topics);
         topics.flat_map(|topic| topic.partitions).map(|it| it.error_code).collect()
@@ -100,17 +57,8 @@ impl Session {
     async fn ends(&self, topic: &str) -> (i64, i64) {
         let mut ends = [0; 2];
         for (isolation_level, end) in [READ_COMMITTED, 0].into_iter().zip(&mut ends) {
-            let partition = ListOffsetsPartition { timestamp: LATEST, ..Default::default() };
-            let request = ListOffsetsRequest {
-                replica_id: -1,
-                isolation_level,
-                topics: vec![ListOffsetsTopic {
-                    name: topic.into(),
-                    partitions: vec![partition],
-                    ..Default::default()
-                }],
-                ..Default::default()
-            };
+            let request =
+                ListOffsetsRequest { isolation_level, ..requests::list_offsets(topic, 0, LATEST) };
             let answer = self.connection.send(&request).await.unwrap();
             *end = answer.topics[0].partitions[0].offset;
         }

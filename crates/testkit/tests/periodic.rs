@@ -3,54 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::Bytes;
-use thalweg::{Connection, Options};
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
-use thalweg_records::codec::Compressor;
+use thalweg_records::builder::BatchOptions;
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
-use thalweg_wire::messages::incremental_alter_configs_request::{
-    AlterConfigsResource, AlterableConfig,
-};
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{
-    CreateTopicsRequest, DeleteRecordsRequest, IncrementalAlterConfigsRequest, MetadataRequest,
-    ProduceRequest,
-};
-use thalweg_wire::{ErrorCode, Uuid};
+use thalweg_testkit::requests::{self, Resource};
+use thalweg_wire::ErrorCode;
+use thalweg_wire::messages::MetadataRequest;
 
-async fn connect(broker: &TestBroker) -> Connection {
-    Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap()
-}
-
-async fn create(connection: &Connection, name: &str) -> Uuid {
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: 1,
-            replication_factor: 1,
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
-    let answer = connection.send(&request).await.unwrap();
-    assert_eq!(answer.topics[0].error_code, ErrorCode::NONE);
-    answer.topics[0].topic_id
-}
-
-/// Waits for what comes by the clock.
-async fn until(what: &str, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..2_000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not come");
-}
+use crate::support::{connect, until};
 
 struct Scratch(PathBuf);
 
@@ -74,39 +34,13 @@ async fn start_within_a_segment(broker: &TestBroker) {
 
 /// Writes three records and deletes the first two.
 async fn delete_two_of_three(broker: &TestBroker) -> ErrorCode {
-    let connection = connect(broker).await;
-    let topic = create(&connection, "t").await;
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    for _ in 0..3 {
-        builder.append(1_000, None, Some(b"value"), &[]);
-    }
-    let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
-    let request = ProduceRequest {
-        acks: -1,
-        timeout_ms: 10_000,
-        topic_data: vec![TopicProduceData {
-            topic_id: topic,
-            partition_data: vec![PartitionProduceData {
-                records: Some(records),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
-    let answer = connection.send(&request).await.unwrap();
+    let client = connect(broker).await;
+    let topic = client.create("t", 1, &[]).await;
+    let records = requests::batch(BatchOptions::default(), &["value"; 3]);
+    let request = requests::produce(topic, [(0, records)]);
+    let answer = client.connection.send(&request).await.unwrap();
     assert_eq!(answer.responses[0].partition_responses[0].error_code, ErrorCode::NONE);
-    let request = DeleteRecordsRequest {
-        topics: vec![DeleteRecordsTopic {
-            name: "t".into(),
-            partitions: vec![DeleteRecordsPartition { offset: 2, ..Default::default() }],
-            ..Default::default()
-        }],
-        timeout_ms: 10_000,
-        ..Default::default()
-    };
-    let answer = connection.send(&request).await.unwrap();
-    answer.topics[0].partitions[0].error_code
+    client.delete_records("t", 0, 2).await
 }
 
 fn log_starts(broker: &TestBroker) -> String {
@@ -176,21 +110,8 @@ async fn log_starts_are_written_at_their_interval() {
 
 /// Everything in the topic is too old from now on.
 async fn expire(broker: &TestBroker) {
-    let request = IncrementalAlterConfigsRequest {
-        resources: vec![AlterConfigsResource {
-            resource_type: 2,
-            resource_name: "t".into(),
-            configs: vec![AlterableConfig {
-                name: "retention.ms".into(),
-                value: Some("1".into()),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
-    let answer = connect(broker).await.send(&request).await.unwrap();
-    assert_eq!(answer.responses[0].error_code, ErrorCode::NONE);
+    let set = connect(broker).await.set(Resource::Topic("t"), "retention.ms", "1").await;
+    assert_eq!(set, ErrorCode::NONE);
 }
 
 fn named(dir: &Path, suffix: &str) -> Vec<String> {
@@ -213,13 +134,13 @@ async fn metadata_is_trimmed(name: &str, retention: (&str, i64)) {
             .start()
     };
     let broker = start().await;
-    let connection = connect(&broker).await;
+    let client = connect(&broker).await;
     let log = data.0.join("__cluster_metadata-0");
     let mut topics = 0;
     while named(&log, ".log").first().is_some_and(|first| first.starts_with("00000000000000000000"))
     {
         assert!(topics < 500, "the log still begins at 0: {:?}", named(&log, ""));
-        create(&connection, &format!("t{topics}")).await;
+        client.create(&format!("t{topics}"), 1, &[]).await;
         topics += 1;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
@@ -233,9 +154,9 @@ async fn metadata_is_trimmed(name: &str, retention: (&str, i64)) {
 
     for _ in 0..2 {
         let broker = start().await;
-        let connection = connect(&broker).await;
+        let client = connect(&broker).await;
         let request = MetadataRequest { topics: None, ..Default::default() };
-        let answer = connection.send(&request).await.unwrap();
+        let answer = client.connection.send(&request).await.unwrap();
         assert_eq!(answer.topics.len(), topics);
         broker.shut_down().await;
     }
@@ -260,10 +181,10 @@ async fn without_limits_all_metadata_stays() {
         .config("metadata.max.retention.ms", -1)
         .start()
         .await;
-    let connection = connect(&broker).await;
+    let client = connect(&broker).await;
     let log = broker.data().join("__cluster_metadata-0");
     for at in 0..40 {
-        create(&connection, &format!("t{at}")).await;
+        client.create(&format!("t{at}"), 1, &[]).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     let checkpoints = || named(&log, ".checkpoint");
@@ -284,9 +205,9 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
             .start()
     };
     let broker = start(20).await;
-    let connection = connect(&broker).await;
+    let client = connect(&broker).await;
     let log = data.0.join("__cluster_metadata-0");
-    create(&connection, "t").await;
+    client.create("t", 1, &[]).await;
     until("the first checkpoint", || named(&log, ".checkpoint").len() >= 2).await;
 
     // A directory stands where each of the next ones would be written.
@@ -299,7 +220,7 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
     }
     let before = named(&log, ".checkpoint");
     for at in 0..3 {
-        create(&connection, &format!("u{at}")).await;
+        client.create(&format!("u{at}"), 1, &[]).await;
         tokio::time::sleep(Duration::from_millis(30)).await;
     }
     assert_eq!(named(&log, ".checkpoint"), before);
@@ -310,9 +231,9 @@ async fn a_checkpoint_that_cannot_be_written_stops_nobody_and_is_tried_again() {
     broker.shut_down().await;
 
     let broker = start(3_600_000).await;
-    let connection = connect(&broker).await;
+    let client = connect(&broker).await;
     let request = MetadataRequest { topics: None, ..Default::default() };
-    assert_eq!(connection.send(&request).await.unwrap().topics.len(), 4);
+    assert_eq!(client.connection.send(&request).await.unwrap().topics.len(), 4);
     broker.shut_down().await;
 }
 
@@ -328,18 +249,18 @@ async fn decisions_do_not_wait_for_a_checkpoint() {
         .config("metadata.log.max.snapshot.interval.ms", 20)
         .start()
         .await;
-    let connection = connect(&broker).await;
+    let client = connect(&broker).await;
     let log = data.0.join("__cluster_metadata-0");
-    create(&connection, "t").await;
+    client.create("t", 1, &[]).await;
     until("the first checkpoint", || named(&log, ".checkpoint").len() >= 2).await;
 
     let held = faults.hold(&[DiskOp::Sync], ".checkpoint");
-    create(&connection, "v").await;
+    client.create("v", 1, &[]).await;
     until("a checkpoint that hangs", || held.get() > 0).await;
     let before = named(&log, ".checkpoint");
     for at in 0..3 {
         let name = format!("u{at}");
-        let created = create(&connection, &name);
+        let created = client.create(&name, 1, &[]);
         tokio::time::timeout(Duration::from_secs(30), created).await.expect("a decision");
         // What runs by the clock comes to the checkpoint, too.
         tokio::time::sleep(Duration::from_millis(30)).await;

@@ -13,8 +13,8 @@ use support::{Client, Data, connect};
 use thalweg_groups::partition_for;
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Faults};
+use thalweg_testkit::requests;
 use thalweg_wire::messages::DeleteRecordsRequest;
-use thalweg_wire::messages::delete_records_request::{DeleteRecordsPartition, DeleteRecordsTopic};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::task::JoinHandle;
 
@@ -362,17 +362,8 @@ async fn a_deletion_that_waits_for_its_flush_stops_no_read() {
     for _ in 0..16 {
         let client = connect(&broker).await;
         let request = DeleteRecordsRequest {
-            topics: vec![DeleteRecordsTopic {
-                name: "t".into(),
-                partitions: vec![DeleteRecordsPartition {
-                    partition_index: partition,
-                    offset: 1,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
             timeout_ms: 60_000,
-            ..Default::default()
+            ..requests::delete_records("t", partition, 1)
         };
         deletions.push(tokio::spawn(async move { client.connection.send(&request).await }));
     }

@@ -5,25 +5,18 @@ use std::path::Path;
 use std::time::Duration;
 
 use thalweg::{Connection, Options};
-use thalweg_testkit::TestBroker;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
-use thalweg_wire::messages::offset_fetch_request::{
-    OffsetFetchRequestGroup, OffsetFetchRequestTopics,
-};
 use thalweg_wire::messages::txn_offset_commit_request::{
     TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
-};
-use thalweg_wire::messages::write_txn_markers_request::{
-    WritableTxnMarker, WritableTxnMarkerTopic,
 };
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Uuid};
 
-use crate::support::{Data, segments_of, send};
+use crate::support::{Data, create, segments_of, send};
 
 struct Session {
     broker: TestBroker,
@@ -45,23 +38,13 @@ impl Session {
     /// One that has a topic `t` with two partitions, and a coordinator that is loaded.
     async fn with_topic(dir: &Path, verifies: bool) -> Session {
         let session = Session::start(dir, verifies).await;
-        let topic = CreatableTopic {
-            name: "t".into(),
-            num_partitions: 2,
-            replication_factor: 1,
-            ..Default::default()
-        };
-        let request =
-            CreateTopicsRequest { topics: vec![topic], timeout_ms: 10_000, ..Default::default() };
-        let created = session.connection.send(&request).await.unwrap();
-        assert_eq!(created.topics[0].error_code, ErrorCode::NONE);
+        create(&session.connection, requests::topic("t", 2, &[])).await;
         session.find_coordinator().await;
         session
     }
 
     async fn find_coordinator(&self) {
-        let request =
-            FindCoordinatorRequest { coordinator_keys: vec!["g".into()], ..Default::default() };
+        let request = requests::find_group_coordinator("g");
         let found = self.connection.send(&request).await.unwrap();
         assert_eq!(found.coordinators[0].error_code, ErrorCode::NONE);
         self.loaded().await;
@@ -118,18 +101,7 @@ impl Session {
 
     /// Of partition 0 of `t`.
     async fn fetch(&self, require_stable: bool) -> (i64, ErrorCode) {
-        let group = OffsetFetchRequestGroup {
-            group_id: "g".into(),
-            member_epoch: -1,
-            topics: Some(vec![OffsetFetchRequestTopics {
-                name: "t".into(),
-                partition_indexes: vec![0],
-                ..Default::default()
-            }]),
-            ..Default::default()
-        };
-        let request =
-            OffsetFetchRequest { groups: vec![group], require_stable, ..Default::default() };
+        let request = OffsetFetchRequest { require_stable, ..requests::fetch_offset("g", "t", 0) };
         let response = send(&self.connection, &request, 8).await;
         let group = &response.groups[0];
         if group.error_code.is_err() {
@@ -159,19 +131,8 @@ impl Session {
 
     /// Ends a transaction where the group's offsets are.
     async fn end(&self, producer_epoch: i16, commit: bool) -> ErrorCode {
-        let marker = WritableTxnMarker {
-            producer_id: PRODUCER,
-            producer_epoch,
-            transaction_result: commit,
-            coordinator_epoch: 1,
-            topics: vec![WritableTxnMarkerTopic {
-                name: "__consumer_offsets".into(),
-                partition_indexes: vec![0],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
-        let request = WriteTxnMarkersRequest { markers: vec![marker], ..Default::default() };
+        let producer = (PRODUCER, producer_epoch);
+        let request = requests::write_marker(producer, 1, commit, &["__consumer_offsets"]);
         let response = self.connection.send(&request).await.unwrap();
         response.markers[0].topics[0].partitions[0].error_code
     }

@@ -11,18 +11,14 @@ use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::records;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::Compressor;
-use thalweg_testkit::TestBroker;
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::messages::alter_partition_reassignments_request::{
     ReassignablePartition, ReassignableTopic,
 };
-use thalweg_wire::messages::create_topics_request::{
-    CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig,
-};
+use thalweg_wire::messages::create_topics_request::{CreatableReplicaAssignment, CreatableTopic};
 use thalweg_wire::messages::metadata_record::MetadataRecord;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::{
-    AlterPartitionReassignmentsRequest, CreateTopicsRequest, FeatureLevelRecord, ProduceRequest,
-    RegisterBrokerRecord,
+    AlterPartitionReassignmentsRequest, FeatureLevelRecord, ProduceRequest, RegisterBrokerRecord,
 };
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -62,23 +58,9 @@ async fn produce(
     acks: i16,
     timeout_ms: i32,
 ) -> (ErrorCode, i64) {
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    builder.append(1_000, None, Some(b"value"), &[]);
-    let records = builder.finish(&mut Compressor::new()).unwrap();
-    let request = ProduceRequest {
-        acks,
-        timeout_ms,
-        topic_data: vec![TopicProduceData {
-            topic_id,
-            partition_data: vec![PartitionProduceData {
-                index: 0,
-                records: Some(records.into()),
-                ..Default::default()
-            }],
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let records = requests::batch(BatchOptions::default(), &["value"]);
+    let request =
+        ProduceRequest { acks, timeout_ms, ..requests::produce(topic_id, [(0, records)]) };
     let response = connection.send(&request).await.unwrap();
     assert_eq!(response.responses[0].topic_id, topic_id);
     let part = &response.responses[0].partition_responses[0];
@@ -86,7 +68,7 @@ async fn produce(
 }
 
 /// A broker with such a directory and a topic with a replica on both, and a connection for each that may wait.
-struct World {
+struct BrokerWithoutPeer {
     data: support::Data,
     broker: TestBroker,
     topic: Uuid,
@@ -95,8 +77,8 @@ struct World {
     client: support::Client,
 }
 
-impl World {
-    async fn new(fenced: bool, min_insync_replicas: &str) -> World {
+impl BrokerWithoutPeer {
+    async fn new(fenced: bool, min_insync_replicas: &str) -> BrokerWithoutPeer {
         let data = support::Data::new();
         let builder = || TestBroker::builder().data(data.0.clone()).config("node.id", 1);
         builder().start().await.shut_down().await;
@@ -106,28 +88,14 @@ impl World {
         let producer = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
         let admin = Connection::open(&broker.bootstrap(), &Options::default()).await.unwrap();
         let client = support::connect(&broker).await;
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: "t".into(),
-                num_partitions: -1,
-                replication_factor: -1,
-                assignments: vec![CreatableReplicaAssignment {
-                    broker_ids: vec![1, 2],
-                    ..Default::default()
-                }],
-                configs: vec![CreatableTopicConfig {
-                    name: "min.insync.replicas".into(),
-                    value: Some(min_insync_replicas.into()),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
+        let both = CreatableReplicaAssignment { broker_ids: vec![1, 2], ..Default::default() };
+        let topic = CreatableTopic {
+            replication_factor: -1,
+            assignments: vec![both],
+            ..requests::topic("t", -1, &[("min.insync.replicas", min_insync_replicas)])
         };
-        let created = admin.send(&request).await.unwrap();
-        assert_eq!(created.topics[0].error_code, ErrorCode::NONE, "{:?}", created.topics[0]);
-        World { data, broker, topic: created.topics[0].topic_id, producer, admin, client }
+        let topic = support::create(&admin, topic).await;
+        BrokerWithoutPeer { data, broker, topic, producer, admin, client }
     }
 
     async fn produce(&self, acks: i16, timeout_ms: i32) -> (ErrorCode, i64) {
@@ -162,7 +130,7 @@ impl World {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acks_all_waits_for_all_that_are_in_sync() {
-    let world = World::new(false, "1").await;
+    let world = BrokerWithoutPeer::new(false, "1").await;
     assert_eq!(world.produce(1, 10_000).await, (ErrorCode::NONE, 0));
     assert_eq!(world.produce(-1, 50).await, (ErrorCode::REQUEST_TIMED_OUT, 1));
     // Both are in the log, and nobody sees them.
@@ -183,7 +151,7 @@ async fn acks_all_waits_for_all_that_are_in_sync() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_consumer_that_waits_hears_when_records_are_committed() {
-    let world = World::new(false, "1").await;
+    let world = BrokerWithoutPeer::new(false, "1").await;
     assert_eq!(world.produce(1, 10_000).await, (ErrorCode::NONE, 0));
     let (seen, ()) = tokio::join!(world.client.fetch_waiting(world.topic, 0, 0, 20_000), async {
         world.until_more_wait("thalweg_fetches_parked_total", 0).await;
@@ -197,7 +165,7 @@ async fn a_consumer_that_waits_hears_when_records_are_committed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn too_few_in_sync_replicas_commit_nothing() {
-    let world = World::new(true, "2").await;
+    let world = BrokerWithoutPeer::new(true, "2").await;
     assert_eq!(world.produce(-1, 10_000).await, (ErrorCode::NOT_ENOUGH_REPLICAS, -1));
     assert_eq!(world.produce(1, 10_000).await, (ErrorCode::NONE, 0));
     assert_eq!(world.client.fetch(world.topic, 0).await.unwrap(), [""; 0]);
@@ -210,10 +178,10 @@ async fn too_few_in_sync_replicas_commit_nothing() {
 /// KIP-207: an offset behind all that an earlier leader committed would go back.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_new_leader_does_not_tell_an_end_that_it_does_not_know() {
-    let world = World::new(true, "2").await;
+    let world = BrokerWithoutPeer::new(true, "2").await;
     assert_eq!(world.produce(1, 10_000).await, (ErrorCode::NONE, 0));
     assert_eq!(world.client.end("t", 0).await, Ok(0), "nobody led before");
-    let World { data, broker, .. } = world;
+    let BrokerWithoutPeer { data, broker, .. } = world;
     broker.shut_down().await;
     let broker = TestBroker::builder().data(data.0.clone()).config("node.id", 1).start().await;
     let client = support::connect(&broker).await;
@@ -223,7 +191,7 @@ async fn a_new_leader_does_not_tell_an_end_that_it_does_not_know() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_waits_hears_when_the_partition_moves_to_others() {
-    let world = World::new(false, "1").await;
+    let world = BrokerWithoutPeer::new(false, "1").await;
     let (produced, fetched, ()) = tokio::join!(
         world.produce(-1, 30_000),
         world.client.fetch_waiting(world.topic, 0, 0, 20_000),
@@ -239,8 +207,8 @@ async fn who_waits_hears_when_the_partition_moves_to_others() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stop_answers_who_waits() {
-    let world = World::new(false, "1").await;
-    let World { data: _data, broker, topic, producer, .. } = world;
+    let world = BrokerWithoutPeer::new(false, "1").await;
+    let BrokerWithoutPeer { data: _data, broker, topic, producer, .. } = world;
     let waiting = tokio::spawn(async move { produce(&producer, topic, -1, 600_000).await });
     support::until("a produce request that waits", || {
         support::metric(&broker, "thalweg_produces_parked_total") > 0

@@ -12,7 +12,7 @@ use thalweg_testkit::{TestBroker, releases};
 use thalweg_wire::ErrorCode;
 
 use crate::membership::{
-    OWN, admin, brokers, eventually, in_sync, joining, read_partition, topic_tool,
+    OWN, admin, brokers, eventually, in_sync, joining, read_partition, three_nodes, topic_tool,
 };
 use crate::support::Data;
 
@@ -82,15 +82,7 @@ async fn can_be_placed(admin: &Admin, name: &str) -> bool {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cluster_upgraded_under_load_keeps_its_records() {
     let Some(builder) = Kafka::builder_of(releases::PREVIOUS) else { return };
-    let mut kafka = builder
-        .nodes(3)
-        .feature("share.version", 0)
-        .feature("streams.version", 0)
-        .config("broker.session.timeout.ms", 3_000)
-        .config("broker.heartbeat.interval.ms", 500)
-        .config("controller.quorum.fetch.timeout.ms", 1_000)
-        .config("min.insync.replicas", 2)
-        .start();
+    let mut kafka = three_nodes(builder).config("min.insync.replicas", 2).start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
     let broker = joining(&kafka).data(&data.0).start().await;

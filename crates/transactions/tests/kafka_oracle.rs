@@ -10,13 +10,13 @@
 use std::collections::BTreeMap;
 
 use thalweg_coordinator::LogEntry;
+use thalweg_random::seeds::oracle_seeds;
 use thalweg_transactions::TransactionVersion;
 use thalweg_wire::ErrorCode;
 
 use crate::lock_step::generator::Generator;
 use crate::lock_step::kafka::Kafka;
 use crate::lock_step::{Difference, Op, Pair};
-use crate::seeds::oracle_seeds;
 use crate::world::{self, FIRST_PRODUCER_ID};
 
 /// So many operations of a seed.

@@ -4,14 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use thalweg_coordinator::Token;
+use thalweg_random::{Random, seeds};
 use thalweg_transactions::{
     Producer, TransactionConfig, TransactionRequest, TransactionResponse, TransactionState,
     TransactionVersion, WriteMarkers,
 };
 use thalweg_wire::ErrorCode;
 
-use crate::random::Random;
-use crate::seeds;
 use crate::world::{World, add_as, config, describe, end_as, init, init_as, verify};
 
 const IDS: [&str; 3] = ["a", "b", "c"];
@@ -40,7 +39,7 @@ struct Life {
 
 impl Life {
     fn new(seed: u64) -> Life {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let level = [0, 1, 2, 2][random.below(4)];
         let version = TransactionVersion::from_level(level).expect("there are three");
         let wait_ms = *random.pick(&[0, 1_000]);

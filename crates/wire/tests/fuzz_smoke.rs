@@ -5,16 +5,14 @@ use crate::common;
 mod wire;
 
 use common::facts::{self, Fill};
-use common::random::Random;
+use thalweg_random::{Random, seeds};
 use thalweg_wire::api::APIS;
 use thalweg_wire::table::MESSAGES;
 use thalweg_wire::{Message, Writer, messages::RequestHeader};
 
 /// What is drawn differs from commit to commit: the test command sets where it begins.
 fn seeded(test: u64) -> Random {
-    let base = std::env::var("THALWEG_SEED_BASE").unwrap_or_else(|_| "0".into());
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    Random(base.parse::<u64>().expect("THALWEG_SEED_BASE is a number").wrapping_add(test))
+    Random::new(seeds::base(0).wrapping_add(test))
 }
 
 #[test]

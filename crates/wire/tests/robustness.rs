@@ -7,7 +7,7 @@ use bytes::Bytes;
 use common::alloc::{Counting, count};
 use common::facts::{self, Facts, Fill};
 use common::forms;
-use common::random::Random;
+use thalweg_random::Random;
 use thalweg_wire::error::{DecodeError, Decoded, EncodeError};
 use thalweg_wire::messages::fetch_request::FetchRequestView;
 use thalweg_wire::messages::produce_request::ProduceRequestView;
@@ -70,7 +70,7 @@ fn for_each_form(mut f: impl FnMut(&Facts, i16)) {
 
 #[test]
 fn valid_messages_are_read_and_written_again() {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     for_each_form(|facts, version| {
         let fills = [Fill::Least, Fill::One, Fill::ManyEmpty].into_iter();
         for fill in fills.chain([Fill::Random; 6]) {
@@ -89,7 +89,7 @@ fn valid_messages_are_read_and_written_again() {
 
 #[test]
 fn messages_cut_short_anywhere_are_refused() {
-    let mut random = Random(2);
+    let mut random = Random::new(2);
     for_each_form(|facts, version| {
         for fill in [Fill::One, Fill::Random] {
             let bytes: Bytes = facts.message(version, fill, &mut random).into();
@@ -113,7 +113,7 @@ fn messages_cut_short_anywhere_are_refused() {
 
 #[test]
 fn damaged_messages_end_in_a_message_or_an_error() {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let (mut read_anyway, mut refused) = (0, 0);
     for_each_form(|facts, version| {
         for round in 0..60 {

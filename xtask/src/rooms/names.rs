@@ -531,11 +531,7 @@ impl Names {
         namespaces: &[Namespace],
         open: &mut Open,
     ) -> Vec<Target> {
-        let mut found = Vec::new();
-        for namespace in namespaces {
-            let targets = self.look_up(module, name, *namespace, None, open);
-            targets.into_iter().for_each(|target| add(&mut found, target));
-        }
+        let mut found = self.look_up_outwards(module, name, namespaces, open, |_| None);
         if found.is_empty() {
             self.made_by_macros(module, name, &mut BTreeSet::new(), open, &mut found);
         }
@@ -602,6 +598,30 @@ impl Names {
         namespaces: &[Namespace],
         open: &mut Open,
     ) -> Vec<Target> {
+        let outer = |id: ScopeId| self.scopes[id].outer;
+        let found = self.look_up_outwards(scope, name, namespaces, open, outer);
+        if found.is_empty() && namespaces.contains(&Namespace::Macro) {
+            let mut next = Some(scope);
+            while let Some(id) = next {
+                let Scope { outer, parent, macros, .. } = &self.scopes[id];
+                if let Some(definition) = macros.get(name) {
+                    return vec![Target::Definition(*definition)];
+                }
+                next = outer.or(*parent);
+            }
+        }
+        found
+    }
+
+    /// A name in the first scope that has it, of each namespace.
+    fn look_up_outwards(
+        &self,
+        scope: ScopeId,
+        name: &str,
+        namespaces: &[Namespace],
+        open: &mut Open,
+        outer: impl Fn(ScopeId) -> Option<ScopeId>,
+    ) -> Vec<Target> {
         let mut found = Vec::new();
         for namespace in namespaces {
             let mut next = Some(scope);
@@ -611,17 +631,7 @@ impl Names {
                     targets.into_iter().for_each(|target| add(&mut found, target));
                     break;
                 }
-                next = self.scopes[id].outer;
-            }
-        }
-        if found.is_empty() && namespaces.contains(&Namespace::Macro) {
-            let mut next = Some(scope);
-            while let Some(id) = next {
-                let Scope { outer, parent, macros, .. } = &self.scopes[id];
-                if let Some(definition) = macros.get(name) {
-                    return vec![Target::Definition(*definition)];
-                }
-                next = outer.or(*parent);
+                next = outer(id);
             }
         }
         found

@@ -9,6 +9,7 @@ use thalweg_records::checksum::crc32c;
 use thalweg_records::{BatchBuilder, BatchOptions, Compression, CompressionSpec, Compressor};
 
 use super::args::{BatchOf, Load};
+use super::random::Random;
 
 /// Bytes of a value in front of its text.
 pub const STAMP_LEN: usize = 8;
@@ -102,8 +103,8 @@ struct Maker {
 
 impl Maker {
     fn new(load: &Load, timestamp: i64, vocabulary_len: usize) -> Maker {
-        let mut random = Random(0x7468_616c_7765_6721);
-        let vocabulary = (0..vocabulary_len).map(|_| random.letter()).collect();
+        let mut random = Random::with_state(0x7468_616c_7765_6721);
+        let vocabulary = (0..vocabulary_len).map(|_| letter(&mut random)).collect();
         let compression = CompressionSpec::new(load.compression);
         Maker {
             record_size: load.record_size,
@@ -136,7 +137,7 @@ impl Maker {
         self.number = self.number.wrapping_add(1);
         while self.value.len() < self.record_size {
             // Lengths vary by half, so that records do not line up.
-            let mut known = self.random.around(known_len);
+            let mut known = around(&mut self.random, known_len);
             let mut from = self.random.below(self.vocabulary.len() / 16) * 16;
             while known > 0 && self.value.len() < self.record_size {
                 let piece = known.min(self.vocabulary.len() - from);
@@ -144,8 +145,8 @@ impl Maker {
                 known -= piece;
                 from = 0;
             }
-            for _ in 0..if fresh > 0.0 { self.random.around(FRESH_LEN) } else { 0 } {
-                let letter = self.random.letter();
+            for _ in 0..if fresh > 0.0 { around(&mut self.random, FRESH_LEN) } else { 0 } {
+                let letter = letter(&mut self.random);
                 self.value.push(letter);
             }
         }
@@ -216,29 +217,13 @@ pub fn value_is_whole(value: &[u8]) -> bool {
     }
 }
 
-/// xorshift64*: quick, and the same in every run.
-struct Random(u64);
+/// A number between half and one and a half times `middle`.
+fn around(random: &mut Random, middle: usize) -> usize {
+    middle / 2 + random.below(middle + 1)
+}
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: usize) -> usize {
-        (self.next() >> 33) as usize % bound.max(1)
-    }
-
-    /// A number between half and one and a half times `middle`.
-    fn around(&mut self, middle: usize) -> usize {
-        middle / 2 + self.below(middle + 1)
-    }
-
-    fn letter(&mut self) -> u8 {
-        b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 -"[self.below(64)]
-    }
+fn letter(random: &mut Random) -> u8 {
+    b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789 -"[random.below(64)]
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod harness;
 mod latency;
 mod pacer;
 mod produce;
+mod random;
 mod report;
 mod schedule;
 mod stats;

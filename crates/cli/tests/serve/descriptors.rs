@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use thalweg::{Connection, Options};
 use thalweg_records::BatchView;
-use thalweg_wire::messages::FetchRequest;
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_testkit::requests;
+use thalweg_wire::messages::fetch_request::FetchPartition;
 use thalweg_wire::{ErrorCode, Uuid};
 
 use super::{Broker, Data, create, produce};
@@ -21,24 +21,11 @@ const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Partitions that have a record at offset 0.
 async fn fetch(client: &Connection, topic: Uuid, partitions: &[i32]) -> Vec<i32> {
-    let wanted = |&partition: &i32| FetchPartition {
-        partition,
-        fetch_offset: 0,
-        current_leader_epoch: -1,
+    let wanted = |index: &i32| FetchPartition {
         partition_max_bytes: 64 << 10,
-        ..Default::default()
+        ..requests::partition(*index, 0)
     };
-    let request = FetchRequest {
-        max_wait_ms: 0,
-        max_bytes: 50 << 20,
-        topics: vec![FetchTopic {
-            topic_id: topic,
-            partitions: partitions.iter().map(wanted).collect(),
-            ..Default::default()
-        }],
-        session_epoch: -1,
-        ..Default::default()
-    };
+    let request = requests::fetch(topic, partitions.iter().map(wanted));
     let response = client.send(&request).await.unwrap();
     let mut found = Vec::new();
     for part in &response.responses[0].partitions {

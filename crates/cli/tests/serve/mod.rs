@@ -12,10 +12,8 @@ use std::process::{Child, Command, Stdio};
 
 use bytes::Bytes;
 use thalweg::Connection;
-use thalweg_records::builder::{BatchBuilder, BatchOptions};
-use thalweg_records::codec::Compressor;
-use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
+use thalweg_records::builder::BatchOptions;
+use thalweg_testkit::requests;
 use thalweg_wire::messages::{CreateTopicsRequest, ProduceRequest};
 use thalweg_wire::{ErrorCode, Uuid};
 
@@ -94,28 +92,12 @@ impl Drop for Broker {
 }
 
 fn batch(bytes: usize) -> Bytes {
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    builder.append(1_000, None, Some(&vec![7; bytes]), &[]);
-    builder.finish(&mut Compressor::new()).unwrap().into()
+    requests::batch(BatchOptions::default(), &[vec![7; bytes]])
 }
 
 async fn create(client: &Connection, name: &str, partitions: i32, config: (&str, &str)) -> Uuid {
-    let config = CreatableTopicConfig {
-        name: config.0.into(),
-        value: Some(config.1.into()),
-        ..Default::default()
-    };
-    let request = CreateTopicsRequest {
-        topics: vec![CreatableTopic {
-            name: name.into(),
-            num_partitions: partitions,
-            replication_factor: 1,
-            configs: vec![config],
-            ..Default::default()
-        }],
-        timeout_ms: 30_000,
-        ..Default::default()
-    };
+    let topic = requests::topic(name, partitions, &[config]);
+    let request = CreateTopicsRequest { timeout_ms: 30_000, ..requests::create(topic) };
     let response = client.send(&request).await.unwrap();
     assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{response:?}");
     response.topics[0].topic_id
@@ -123,18 +105,8 @@ async fn create(client: &Connection, name: &str, partitions: i32, config: (&str,
 
 /// Appends a record to each of some partitions; their offsets.
 async fn produce(client: &Connection, topic: Uuid, parts: i32, bytes: usize) -> Vec<i64> {
-    let partition_data =
-        |index| PartitionProduceData { index, records: Some(batch(bytes)), ..Default::default() };
-    let request = ProduceRequest {
-        acks: -1,
-        timeout_ms: 30_000,
-        topic_data: vec![TopicProduceData {
-            topic_id: topic,
-            partition_data: (0..parts).map(partition_data).collect(),
-            ..Default::default()
-        }],
-        ..Default::default()
-    };
+    let batches = (0..parts).map(|index| (index, batch(bytes)));
+    let request = ProduceRequest { timeout_ms: 30_000, ..requests::produce(topic, batches) };
     let response = client.send(&request).await.unwrap();
     let parts = response.responses[0].partition_responses.iter().map(|part| {
         assert_eq!(part.error_code, ErrorCode::NONE, "{part:?}");

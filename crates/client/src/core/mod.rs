@@ -12,7 +12,6 @@ pub mod leadership;
 pub mod metadata;
 pub mod partition;
 pub mod produce;
-mod random;
 pub mod record;
 #[cfg(test)]
 mod seeds;

@@ -7,7 +7,6 @@ pub mod traffic;
 
 use std::time::Duration;
 
-use bytes::Bytes;
 use thalweg::stream::{MetadataClient, Subscription};
 use thalweg::{
     Cluster, Connection, Consumer, ConsumerConfig, OffsetReset, Options, TopicPartition,
@@ -15,11 +14,7 @@ use thalweg::{
 use thalweg_records::Compression;
 use thalweg_records::builder::{BatchBuilder, BatchOptions};
 use thalweg_records::codec::{CompressionSpec, Compressor};
-use thalweg_testkit::TestBroker;
-use thalweg_wire::messages::create_topics_request::CreatableTopic;
-use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{CreateTopicsRequest, DeleteTopicsRequest, ProduceRequest};
+use thalweg_testkit::{TestBroker, requests};
 use thalweg_wire::{ErrorCode, Uuid};
 use tokio::net::TcpListener;
 
@@ -49,16 +44,7 @@ impl Bench {
     }
 
     pub async fn create(&self, name: &str, partitions: i32) -> Uuid {
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: name.into(),
-                num_partitions: partitions,
-                replication_factor: 1,
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
+        let request = requests::create(requests::topic(name, partitions, &[]));
         self.connection.send(&request).await.unwrap().topics[0].topic_id
     }
 
@@ -68,32 +54,15 @@ impl Bench {
         for value in values {
             builder.append(1_000, Some(b"key"), Some(value.as_bytes()), &[(b"h", None)]);
         }
-        let records: Bytes = builder.finish(&mut Compressor::new()).unwrap().into();
-        let request = ProduceRequest {
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![TopicProduceData {
-                topic_id: self.topic,
-                partition_data: vec![PartitionProduceData {
-                    index: partition,
-                    records: Some(records),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let records = builder.finish(&mut Compressor::new()).unwrap();
+        let request = requests::produce(self.topic, [(partition, records)]);
         let response = self.connection.send(&request).await.unwrap();
         let part = &response.responses[0].partition_responses[0];
         assert_eq!(part.error_code, ErrorCode::NONE);
     }
 
     pub async fn delete(&self, name: &str) {
-        let request = DeleteTopicsRequest {
-            topics: vec![DeleteTopicState { name: Some(name.into()), ..Default::default() }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
+        let request = requests::delete(name);
         let response = self.connection.send(&request).await.unwrap();
         assert_eq!(response.responses[0].error_code, ErrorCode::NONE);
     }
@@ -131,6 +100,16 @@ pub fn earliest() -> ConsumerConfig {
 
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("too slow")
+}
+
+/// Waits until something is so, which must come soon.
+pub async fn until(mut is_so: impl FnMut() -> bool) {
+    soon(async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
 }
 
 /// A member of a group that hears of rebalances soon.

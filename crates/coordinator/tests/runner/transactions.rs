@@ -1,15 +1,12 @@
 //! Records of producers' transactions, and what ends them.
 
-#[path = "../../../wire/tests/common/random.rs"]
-mod random;
-
 use std::collections::BTreeMap;
 
-use random::Random;
 use thalweg_coordinator::{
     AppendKind, Job, LogEntry, MemoryRunner, Now, Outcome, Position, Producer, Reply, Runner,
     RunnerConfig, Shard, Token, TransactionEnd, UndoLog,
 };
+use thalweg_random::{Random, seeds::seeds};
 use thalweg_wire::ErrorCode;
 
 use super::Number;
@@ -326,10 +323,8 @@ const FAILURES: [ErrorCode; 5] = [
 
 #[test]
 fn nothing_is_lost_invented_or_answered_too_early() {
-    let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    for seed in (0..300).map(|at| base + at) {
-        let mut random = Random(seed);
+    for seed in seeds(300) {
+        let mut random = Random::new(seed);
         let mut memory = memory();
         let mut open: BTreeMap<Token, Ask> = BTreeMap::new();
         let mut committed = 0;

@@ -1,10 +1,7 @@
 //! Random histories of a log: what is there, what is committed, and what is left when the end of it is
 //! taken back, must be what the log alone says.
 
-#[path = "../../../wire/tests/common/random.rs"]
-mod random;
-
-use random::Random;
+use thalweg_random::{Random, seeds::seeds};
 
 use super::*;
 use crate::assignor::MemberAssignment;
@@ -151,10 +148,8 @@ fn is_committed_consumer_group(logged: &Logged, committed: &Logged, group: &str)
 
 #[test]
 fn what_is_committed_and_what_is_reverted_is_what_the_log_says() {
-    let base = std::env::var("THALWEG_SEED_BASE").map_or(1, |text| text.parse().expect("a number"));
-    eprintln!("THALWEG_SEED_BASE={base} repeats this run");
-    for seed in (0..200).map(|at| base + at) {
-        let mut random = Random(seed);
+    for seed in seeds(200) {
+        let mut random = Random::new(seed);
         let mut log: Vec<Entry> = (0..random.below(9)).map(|_| entry(&mut random)).collect();
         let mut logged = of(&log);
         logged.start_recording();

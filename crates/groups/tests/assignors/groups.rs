@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::script::random::numbers::Random;
 use thalweg_groups::assignor::{
     Assignor, GroupSpec, MemberAssignment, MemberSpec, PartitionRacks, SubscriptionType,
 };
+use thalweg_random::Random;
 use thalweg_wire::Uuid;
 
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ impl Group {
     fn make(random: &mut Random, members: usize, topics: usize, partitions: usize) -> Group {
         let mut group = Group::default();
         for number in 0..topics as u128 {
-            let id = Uuid::from_u128((u128::from(random.next()) << 64) | number);
+            let id = Uuid::from_u128((u128::from(random.next_u64()) << 64) | number);
             group.topics.insert(id, 1 + random.below(partitions) as i32);
         }
         let all: Vec<Uuid> = group.topics.keys().copied().collect();
@@ -84,7 +84,7 @@ impl Group {
             topics.retain(|_| random.chance(share));
             if random.chance(10) {
                 // A topic that does not exist.
-                topics.push(Uuid::from_u128(random.next().into()));
+                topics.push(Uuid::from_u128(random.next_u64().into()));
             }
             group.subscriptions.push(topics);
         }
@@ -186,7 +186,7 @@ impl Group {
     pub fn replicas_of(&self, topic: Uuid, partition: i32) -> Vec<i32> {
         let mut state = topic.as_u128() as u64 ^ (topic.as_u128() >> 64) as u64;
         state = state.wrapping_add(partition as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let mut random = Random(state | 1);
+        let mut random = Random::new(state | 1);
         let mut left: Vec<i32> = (0..self.broker_count).collect();
         let count = self.replicas.min(left.len());
         (0..count).map(|_| left.swap_remove(random.below(left.len()))).collect()

@@ -4,13 +4,12 @@ use std::collections::BTreeSet;
 
 use thalweg_coordinator::Token;
 use thalweg_groups::{ClassicRebalanceMode, ConnectionId, GroupShard};
+use thalweg_random::{Random, seeds};
 use thalweg_wire::ErrorCode;
 
 use super::client::{Client, GROUP, Partition, SESSION_MS};
 use super::{CONFIG, check_owners, settle, topic};
 use crate::script::World;
-use crate::script::random::numbers::Random;
-use crate::seeds;
 use thalweg_groups::GroupConfig;
 
 const PROTOCOLS: &[&[&str]] = &[
@@ -41,7 +40,7 @@ struct Life<'h> {
 #[test]
 fn random_lives_keep_the_invariants() {
     seeds::family("server-assigned", 300, 45, |seed, history| {
-        let mut random = Random(seed ^ 0x4057_ed00);
+        let mut random = Random::new(seed ^ 0x4057_ed00);
         let protocols = *random.pick(PROTOCOLS);
         let mut world = World::new(GroupConfig::default());
         let interval = *random.pick(&[0, 0, 1000]);

@@ -1,12 +1,9 @@
 //! Random operations that make sense often enough to get somewhere.
 
-#[path = "../../../wire/tests/common/random.rs"]
-pub mod numbers;
-
-use thalweg_groups::{ClassicGroup, ClassicGroupState};
+use thalweg_groups::{ClassicGroup, ClassicGroupState, GroupConfig};
+use thalweg_random::Random;
 
 use super::{Names, World};
-use numbers::Random;
 
 /// A stream of operations.
 pub trait Operations {
@@ -29,7 +26,7 @@ pub trait Operations {
 
     /// A number below `bound`.
     fn below(&mut self, bound: u64) -> u64 {
-        self.random().next() % bound
+        self.random().next_u64() % bound
     }
 
     fn chance(&mut self, percent: u64) -> bool {
@@ -39,6 +36,24 @@ pub trait Operations {
     fn pick<T: Copy>(&mut self, from: &[T]) -> T {
         from[self.below(from.len() as u64) as usize]
     }
+}
+
+/// A random life of a shard: `begin` comes before the first of its steps.
+pub fn live<G: Operations>(
+    mut generator: G,
+    history: &mut Vec<String>,
+    begin: impl FnOnce(&mut World),
+    mut step: impl FnMut(&mut World, &mut Names, &mut G, &mut Vec<String>),
+) -> World {
+    let mut world = World::new(GroupConfig::default());
+    let mut names = Names::default();
+    history.push(generator.config());
+    world.run(&history[0], None);
+    begin(&mut world);
+    for _ in 0..150 {
+        step(&mut world, &mut names, &mut generator, history);
+    }
+    world
 }
 
 /// Holds up what is written, committed and computed from now on, or lets some of it go on.
@@ -155,7 +170,7 @@ impl Operations for Generator {
 
 impl Generator {
     pub fn new(seed: u64) -> Generator {
-        Generator { random: Random(seed), said: Vec::new() }
+        Generator { random: Random::new(seed), said: Vec::new() }
     }
 
     fn protocols(&mut self) -> String {

@@ -2,9 +2,9 @@
 
 use thalweg_groups::ClassicGroup;
 use thalweg_groups::consumer::{ConsumerGroup, ConsumerMember};
+use thalweg_random::Random;
 
 use super::random::Operations;
-use super::random::numbers::Random;
 use super::{Names, World};
 
 /// A stream of operations that is the same for the same seed and the same course of events.
@@ -120,10 +120,10 @@ impl ConsumerGenerator {
     }
 
     pub fn new(seed: u64) -> ConsumerGenerator {
-        let mut random = Random(seed);
-        let classic = random.next().is_multiple_of(3);
-        let regexes = random.next().is_multiple_of(2);
-        let assignor = ["dealer", "backwards"][random.next() as usize % 2];
+        let mut random = Random::new(seed);
+        let classic = random.next_u64().is_multiple_of(3);
+        let regexes = random.next_u64().is_multiple_of(2);
+        let assignor = ["dealer", "backwards"][random.next_u64() as usize % 2];
         let with_kafka = false;
         ConsumerGenerator { random, lives: [0; 3], classic, regexes, assignor, with_kafka }
     }

@@ -2,6 +2,7 @@
 
 use thalweg_coordinator::{Producer, TransactionEnd};
 use thalweg_groups::GroupRequest;
+use thalweg_random::Random;
 use thalweg_wire::messages::txn_offset_commit_request::{
     TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
 };
@@ -9,7 +10,6 @@ use thalweg_wire::messages::{TxnOffsetCommitRequest, TxnOffsetCommitResponse};
 
 use super::consumer::Metadata;
 use super::random::Operations;
-use super::random::numbers::Random;
 use super::{Names, Op, World, set};
 
 fn producer(op: &Op<'_>) -> Producer {
@@ -89,7 +89,7 @@ pub struct WithProducers<G> {
 
 impl<G> WithProducers<G> {
     pub fn new(seed: u64, inner: G) -> WithProducers<G> {
-        WithProducers { inner, random: Random(seed ^ 0x7e57), next: None }
+        WithProducers { inner, random: Random::new(seed ^ 0x7e57), next: None }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Random patterns: most of them by the grammar, with texts that they could match; some damaged, some
 //! without any sense.
 
+use thalweg_random::Random;
+
 use super::pieces::{BAD, ESCAPES, LETTERS_OF_ANY_CASE, LITERALS, ODD, POSIX, SHORTHANDS};
-use crate::script::random::numbers::Random;
 
 /// A pattern and texts that are likely to match it, or nearly do.
 pub struct Case {

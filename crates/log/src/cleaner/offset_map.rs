@@ -223,8 +223,9 @@ fn next(offset: i64) -> u64 {
 mod tests {
     use std::collections::HashMap;
 
+    use thalweg_random::Random;
+
     use super::*;
-    use crate::testing::crash::Random;
 
     fn map(entries: u64, load_factor: f64, keys: u64) -> OffsetMap {
         let mut map = OffsetMap::new(entries * ENTRY_LEN, load_factor);

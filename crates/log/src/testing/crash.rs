@@ -37,6 +37,7 @@ use std::path::{Path, PathBuf};
 use std::thread::ThreadId;
 
 use parking_lot::Mutex;
+use thalweg_random::Random;
 
 use crate::fs::disk::{Change, DiskOp, FaultHook, Injected, Record};
 
@@ -45,36 +46,6 @@ const PAGE: usize = 4096;
 /// What is not below the root.
 const ELSEWHERE: u64 = u64::MAX;
 const ROOT: u64 = 0;
-
-/// Numbers by chance that come again with their seed (splitmix64).
-#[derive(Clone, Debug)]
-pub struct Random(u64);
-
-impl Random {
-    /// From a seed.
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-
-    /// Any number.
-    pub fn any(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// One below `n`, which is not 0.
-    pub fn below(&mut self, n: u64) -> u64 {
-        self.any() % n
-    }
-
-    /// True one time in `n`.
-    pub fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-}
 
 /// Runs a test with many seeds: `usual` of them, or `THALWEG_CRASH_SEEDS`, from those of
 /// `THALWEG_SEED_BASE` on. A seed that fails is printed, and `THALWEG_SEED` runs it alone.
@@ -499,7 +470,7 @@ impl Recording {
             }
         }
         let of_all = random.one_in(3).then(|| Style::choose(random));
-        let seed = random.any();
+        let seed = random.next_u64();
         let mut contents = HashMap::new();
         for (file, (synced, edits)) in edits {
             let Node::File(first) = &self.nodes[file as usize] else { continue };

@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use thalweg_log::testing::BatchSpec;
-use thalweg_log::testing::crash::Random;
 use thalweg_log::{AppendContext, AppendError, Isolation, Log, ReadRequest};
+use thalweg_random::Random;
 use thalweg_records::BatchView;
 
 use super::{PlainRecords, batches, read, read_upto, request};

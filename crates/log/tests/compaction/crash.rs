@@ -12,8 +12,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use thalweg_log::testing::TempDir;
-use thalweg_log::testing::crash::{CrashDisk, Random, with_seeds};
+use thalweg_log::testing::crash::{CrashDisk, with_seeds};
 use thalweg_log::{Disk, LogManager};
+use thalweg_random::Random;
 
 use super::*;
 
@@ -168,7 +169,7 @@ fn run(seed: u64, seen: &mut (usize, usize)) {
     let disk = Arc::new(CrashDisk::new(place.path()));
     let mut past = Past::default();
     let kind = Kind { keys: 5 + random.below(40), ..everything() };
-    let mut writer = Writer::new(random.any(), kind, 1_000_000);
+    let mut writer = Writer::new(random.next_u64(), kind, 1_000_000);
     let mut logs = open_at(place.path(), &settings, Disk::with_hook(disk.clone()));
     create(&logs, "t");
     for _ in 0..40 {
@@ -224,13 +225,17 @@ fn run(seed: u64, seen: &mut (usize, usize)) {
         };
         let at = at.min(all as usize);
         let left = TempDir::in_memory();
-        disk.crash(at, random.any(), left.path());
+        disk.crash(at, random.next_u64(), left.path());
         // The start after it, which another power cut may interrupt.
         let next = Arc::new(CrashDisk::new(left.path()));
         let logs = open_at(left.path(), &settings, Disk::with_hook(next.clone()));
         look(&logs, &past, at + 1);
         let again = TempDir::in_memory();
-        next.crash(random.below(next.position() as u64 + 1) as usize, random.any(), again.path());
+        next.crash(
+            random.below(next.position() as u64 + 1) as usize,
+            random.next_u64(),
+            again.path(),
+        );
         let logs = open_at(again.path(), &settings, Disk::default());
         look(&logs, &past, at + 1);
         // And compaction goes on.

@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use thalweg_log::testing::BatchSpec;
-use thalweg_log::testing::crash::Random;
 use thalweg_log::{AbortedTxn, AppendContext, Log};
+use thalweg_random::Random;
 use thalweg_records::{
     BatchBuilder, BatchOptions, BatchView, Compression, CompressionSpec, Compressor, Decompressor,
     RecordReader,

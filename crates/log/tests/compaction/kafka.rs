@@ -96,7 +96,7 @@ struct Seen {
 
 fn run(seed: u64, oracle: &mut Oracle, only_plain: bool, small_map: bool, seen: &mut Seen) {
     let start = 1_700_000_000_000;
-    let mut draw = thalweg_log::testing::crash::Random::new(seed);
+    let mut draw = thalweg_random::Random::new(seed);
     let codecs = match only_plain {
         true => vec![Compression::None],
         false => vec![
@@ -137,7 +137,7 @@ fn run(seed: u64, oracle: &mut Oracle, only_plain: bool, small_map: bool, seen: 
         },
     };
     let ours = TempDir::in_memory();
-    let mut writer = Writer::new(draw.any(), kind, start);
+    let mut writer = Writer::new(draw.next_u64(), kind, start);
     for round in 0..6 {
         let logs = settings.open(ours.path(), writer.now);
         let log = create(&logs, "t");

@@ -7,6 +7,7 @@ use thalweg_metadata::controller::{Context, HeartbeatState};
 use thalweg_metadata::features::MetadataVersion;
 use thalweg_metadata::image::{Delta, Provenance};
 use thalweg_metadata::records::{Batch, BatchContents, BatchWriter, ControlRecord};
+use thalweg_random::Random;
 use thalweg_records::Decompressor;
 use thalweg_wire::Uuid;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
@@ -15,7 +16,6 @@ use thalweg_wire::messages::*;
 use super::SETTINGS;
 use crate::support::fixtures::{Fake, NOT_HEARD_OF, decide, topic, with_configs};
 use crate::support::kafka::{Kafka, Log, batch_length};
-use crate::support::random::Random;
 use crate::support::{class_path, scratch};
 
 #[test]
@@ -75,11 +75,11 @@ fn directories_go_from_us_to_kafka() {
     }
     let mut fake = Fake::new(1, &[directory_id.as_u128()]);
     fake.rack = Some("somewhere".into());
-    let mut numbers = Random(9);
+    let mut numbers = Random::new(9);
     let (image, _) = delta.apply(Provenance::NONE);
     let context = Context { image: &image, config: &config };
     let registration = fake.registration(&kafka.cluster_id);
-    let registered = decide(&context, &registration, &mut numbers, |given| {
+    let registered = decide(&context, &registration, &mut || numbers.next_u64(), |given| {
         given.cluster_id = &kafka.cluster_id;
         given.next_offset = 12;
     });
@@ -98,7 +98,7 @@ fn directories_go_from_us_to_kafka() {
         cordoned_log_dirs: Some(Vec::new()),
         ..Default::default()
     };
-    let unfenced = decide(&context, &heartbeat, &mut numbers, |given| {
+    let unfenced = decide(&context, &heartbeat, &mut || numbers.next_u64(), |given| {
         given.heartbeats = HeartbeatState { registration_offset: 12, ..NOT_HEARD_OF };
     });
     append(&unfenced.records);
@@ -115,7 +115,7 @@ fn directories_go_from_us_to_kafka() {
         ],
         ..Default::default()
     };
-    let created = decide(&context, &request, &mut numbers, |_| {});
+    let created = decide(&context, &request, &mut || numbers.next_u64(), |_| {});
     assert_eq!(created.records.len(), 6);
     append(&created.records);
     write(kafka.log_path(), &bytes);

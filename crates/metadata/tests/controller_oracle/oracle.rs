@@ -9,6 +9,7 @@ use thalweg_metadata::MetadataImage;
 use thalweg_metadata::config::{BrokerConfig, Properties, properties};
 use thalweg_metadata::controller::{self, Context, ControllerRequest, Decision, HeartbeatState};
 use thalweg_metadata::image::Delta;
+use thalweg_random::Random;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Message, Reader, Request, Uuid, Writer};
@@ -23,7 +24,6 @@ use update_features_request::FeatureUpdateKey;
 
 use crate::support::fixtures::{self, Fake, NOT_HEARD_OF};
 use crate::support::kafka::{CLUSTER_ID, Kafka, Log, settings};
-use crate::support::random::Random;
 use crate::support::{base64, from_base64};
 
 /// The node that is asked: a running one, or what one said.
@@ -231,9 +231,9 @@ impl Oracle {
         R: ControllerRequest,
     {
         let (cluster_id, next_offset) = (self.cluster_id.clone(), self.log.next_offset());
-        let mut numbers = Random(next_offset as u64);
+        let mut numbers = Random::new(next_offset as u64);
         let decide = |context: &Context<'_>, request: &R| {
-            fixtures::decide(context, request, &mut numbers, |given| {
+            fixtures::decide(context, request, &mut || numbers.next_u64(), |given| {
                 given.next_offset = next_offset;
                 given.heartbeats = heartbeats;
                 given.cluster_id = &cluster_id;

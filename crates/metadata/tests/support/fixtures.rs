@@ -1,6 +1,5 @@
 //! Parts of requests, and what comes with them.
 
-use super::random::Random;
 use thalweg_metadata::controller::{
     self, Context, ControllerRequest, Decision, HeartbeatState, RequestContext,
 };
@@ -10,12 +9,6 @@ use thalweg_wire::messages::*;
 
 use broker_registration_request::{Feature, Listener};
 use create_topics_request::{CreatableReplicaAssignment, CreatableTopic, CreatableTopicConfig};
-
-impl controller::Random for Random {
-    fn next_u64(&mut self) -> u64 {
-        self.next()
-    }
-}
 
 /// A controller that has heard of nobody.
 pub const NOT_HEARD_OF: HeartbeatState = HeartbeatState {
@@ -29,7 +22,7 @@ pub const NOT_HEARD_OF: HeartbeatState = HeartbeatState {
 pub fn decide<'a, R: ControllerRequest>(
     context: &Context<'_>,
     request: &R,
-    numbers: &'a mut Random,
+    numbers: &'a mut dyn controller::Random,
     change: impl FnOnce(&mut RequestContext<'a>),
 ) -> Decision<R::Response> {
     let mut given = RequestContext {

@@ -10,10 +10,6 @@ pub mod kafka;
 pub mod oracle;
 #[path = "../../../testkit/src/ports.rs"]
 mod ports;
-#[path = "../../../wire/tests/common/random.rs"]
-pub mod random;
-#[path = "../../../groups/tests/seeds.rs"]
-pub mod seeds;
 
 use std::io::Write as _;
 use std::path::PathBuf;

@@ -209,6 +209,8 @@ fn copy_match(out: &mut [u8], from: usize, to: usize) {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_random::Random;
+
     use super::*;
 
     fn back(input: &[u8], room: usize) -> Option<Vec<u8>> {
@@ -218,18 +220,9 @@ mod tests {
         Some(out)
     }
 
-    struct Random(u64);
-
-    impl Random {
-        fn below(&mut self, n: u64) -> u64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            (self.0 >> 33) % n
-        }
-    }
-
     #[test]
     fn what_others_compress_comes_back() {
-        let mut random = Random(7);
+        let mut random = Random::new(7);
         for round in 0..300 {
             let spread = [1, 2, 5, 40, 256][round % 5];
             let mut data = Vec::new();
@@ -264,7 +257,7 @@ mod tests {
             .flat_map(|i| format!("user-{} took {};", i * 7919 % 997, i % 31).into_bytes())
             .collect();
         let packed = lz4_flex::block::compress(&text);
-        let mut random = Random(11);
+        let mut random = Random::new(11);
         for _ in 0..20_000 {
             let mut damaged = packed.clone();
             for _ in 0..=random.below(3) {

@@ -143,6 +143,8 @@ fn long_length(len: usize, out: &mut Vec<u8>) {
 
 #[cfg(test)]
 mod tests {
+    use thalweg_random::Random;
+
     use super::*;
 
     fn check(input: &[u8]) -> usize {
@@ -169,14 +171,7 @@ mod tests {
         let text: Vec<u8> =
             (0..65_536u32).map(|i| b"thalweg of a river, "[(i * i % 20) as usize]).collect();
         check(&text);
-        let mut state = 1u32;
-        let noise: Vec<u8> = (0..65_536)
-            .map(|_| {
-                state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (state >> 24) as u8
-            })
-            .collect();
-        check(&noise);
+        check(&Random::new(1).bytes(65_536));
         let words: Vec<u8> = (0..8000u32)
             .flat_map(|i| format!("user-{} clicked item {};", i * 7919 % 997, i % 31).into_bytes())
             .take(65_536)

@@ -1,13 +1,12 @@
 //! Batches good and broken in header and records, over all codecs and configs.
 
+use thalweg_random::Random;
 use thalweg_records::batch::{self, BatchHeader};
 use thalweg_records::builder::{BatchBuilder, BatchOptions, put_record};
 use thalweg_records::codec::{CompressionSpec, Compressor};
 use thalweg_records::validate::{BrokerCompression, Origin, ValidationConfig};
 use thalweg_records::{Compression, TimestampType};
 use thalweg_wire::varint;
-
-use crate::random::Random;
 
 pub struct Case {
     pub name: String,
@@ -275,7 +274,7 @@ fn bodies_of_three() -> Vec<(String, Vec<u8>)> {
 /// Larger good batches.
 fn large_bodies() -> Vec<(&'static str, i32, Vec<u8>)> {
     let mut all = Vec::new();
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     let mut build = |name, count: i32, value: &mut dyn FnMut(i32, &mut Random) -> Vec<u8>| {
         let mut body = Vec::new();
         for i in 0..count {
@@ -288,7 +287,7 @@ fn large_bodies() -> Vec<(&'static str, i32, Vec<u8>)> {
     build("one record", 1, &mut |_, _| b"v".to_vec());
     build("5000 records", 5000, &mut |i, _| format!("value number {i}").into_bytes());
     build("three records of 300 KB", 3, &mut |i, _| vec![i as u8; 300_000]);
-    build("noise of 300 KB", 3, &mut |_, r| (0..100_000).map(|_| r.next() as u8).collect());
+    build("noise of 300 KB", 3, &mut |_, r| (0..100_000).map(|_| r.next_u64() as u8).collect());
     build("records of 0 to 3000 bytes", 400, &mut |i, r| {
         let n = r.below(3000);
         (0..n).map(|at| (at as u8).wrapping_mul(i as u8) & 0x3f).collect()

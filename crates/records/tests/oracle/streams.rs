@@ -1,5 +1,6 @@
 //! Compressed streams: unusual, truncated, damaged, with something behind them.
 
+use thalweg_random::Random;
 use thalweg_records::Compression;
 use thalweg_records::builder::put_record;
 use thalweg_records::codec::CompressionSpec;
@@ -7,7 +8,6 @@ use thalweg_records::validate::BrokerCompression;
 use twox_hash::XxHash32;
 
 use super::cases::{CODECS, Case, case, compress, header};
-use crate::random::Random;
 
 const COUNT: i32 = 4;
 
@@ -24,10 +24,10 @@ fn body() -> Vec<u8> {
 
 /// Records of 200 KB that hardly compress, so that streams have several blocks.
 fn long_body() -> Vec<u8> {
-    let mut random = Random(3);
+    let mut random = Random::new(3);
     let mut out = Vec::new();
     for i in 0..COUNT {
-        let value: Vec<u8> = (0..50_000).map(|_| random.next() as u8 & 0x1f).collect();
+        let value: Vec<u8> = (0..50_000).map(|_| random.next_u64() as u8 & 0x1f).collect();
         put_record(&mut out, i, i64::from(i), None, Some(&value), std::iter::empty());
     }
     out
@@ -73,7 +73,7 @@ fn common(codec: Compression, cases: &mut Vec<Case>) {
         push(cases, codec, format!("long {name} stream cut to {parts}/8"), &large[..keep]);
     }
     push(cases, codec, format!("long {name} stream"), &large);
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     for at in 0..small.len() {
         let mut damaged = small.clone();
         damaged[at] ^= 1 << random.below(8);

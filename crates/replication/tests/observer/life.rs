@@ -1,12 +1,12 @@
 //! Random lives of an observer beside a quorum.
 
+use thalweg_random::Random;
 use thalweg_replication::Epochs;
 use thalweg_replication::observer::{Endpoint, Next, Observer, Question, SnapshotId};
 use thalweg_wire::messages::VotersRecord;
 
 use super::quorum::{Quorum, Record};
 use super::{Disk, RETRY, observer, voter};
-use crate::random::Random;
 
 const STEPS: usize = 600;
 /// Questions within which an observer has to have everything, once everybody answers.
@@ -135,7 +135,7 @@ fn check(disk: &Disk, quorum: &Quorum, before: &mut Before) {
 }
 
 pub fn live(seed: u64, history: &mut Vec<String>) {
-    let random = &mut Random(seed);
+    let random = &mut Random::new(seed);
     let count = *random.pick(&[1, 3, 3, 5]);
     let names_endpoints = random.chance(70);
     let mut quorum = Quorum::new(count, names_endpoints);

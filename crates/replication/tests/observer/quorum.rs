@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use thalweg_random::Random;
 use thalweg_replication::observer::{Endpoint, SnapshotId};
 use thalweg_replication::{EpochEnd, Epochs};
 use thalweg_wire::messages::fetch_response::{
@@ -14,8 +15,6 @@ use thalweg_wire::messages::{
     fetch_snapshot_response,
 };
 use thalweg_wire::{ErrorCode, Uuid};
-
-use crate::random::Random;
 
 /// A record: the epoch of its leader, and a value that no other has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

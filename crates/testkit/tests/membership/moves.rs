@@ -101,7 +101,7 @@ impl Reading {
 }
 
 /// A Java node, two brokers that joined it, and a topic that is written and read.
-struct World {
+struct TopicUnderLoad {
     load: Load,
     reading: Reading,
     admin: Admin,
@@ -110,9 +110,9 @@ struct World {
     _data: [Data; 2],
 }
 
-impl World {
+impl TopicUnderLoad {
     /// With the topic on these brokers; `None` without Kafka.
-    async fn begin(replicas: &[i32]) -> Option<World> {
+    async fn begin(replicas: &[i32]) -> Option<TopicUnderLoad> {
         let kafka = Kafka::builder()?
             .feature("transaction.version", 0)
             .feature("share.version", 0)
@@ -132,7 +132,7 @@ impl World {
         topic_tool(&bootstrap, &[&args[..], &["--config", "min.insync.replicas=2"]].concat());
         eventually("all in sync", async || in_sync(&admin, "moves", replicas.len()).await).await;
         let (load, reading) = (Load::begin(&bootstrap).await, Reading::begin(&bootstrap).await);
-        Some(World { load, reading, admin, brokers, _kafka: kafka, _data: data })
+        Some(TopicUnderLoad { load, reading, admin, brokers, _kafka: kafka, _data: data })
     }
 
     /// So many records more are acknowledged and read.
@@ -161,7 +161,7 @@ impl World {
 
     /// All that was sent is read, once and in order.
     async fn finish(self) {
-        let World { load, reading, .. } = self;
+        let TopicUnderLoad { load, reading, .. } = self;
         load.is_over.send(true).unwrap();
         let (sent, retries) = load.task.await.unwrap();
         assert!(
@@ -180,7 +180,7 @@ impl World {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn moves_under_load_cost_no_metadata_request_and_no_record() {
     let all = [JAVA, OWN, SECOND];
-    let Some(world) = World::begin(&all).await else { return };
+    let Some(world) = TopicUnderLoad::begin(&all).await else { return };
     world.goes_on(RECORDS).await;
     let before = world.metadata_requests();
     let moved = TopicPartition::new("moves", 0);
@@ -205,7 +205,7 @@ async fn moves_under_load_cost_no_metadata_request_and_no_record() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_that_go_to_other_brokers_cost_no_metadata_request_and_no_record() {
     let brokers = [OWN, SECOND, JAVA];
-    let Some(world) = World::begin(&brokers[..2]).await else { return };
+    let Some(world) = TopicUnderLoad::begin(&brokers[..2]).await else { return };
     world.goes_on(RECORDS).await;
     let before = world.metadata_requests();
     for at in 1..=MOVES {
@@ -230,7 +230,7 @@ async fn partitions_that_go_to_other_brokers_cost_no_metadata_request_and_no_rec
 async fn consumers_of_a_topic_do_not_wait_where_another_of_its_partitions_is_elected() {
     /// Longer than anything is waited for here.
     const WAIT_MS: i32 = 600_000;
-    let Some(world) = World::begin(&[SECOND, OWN]).await else { return };
+    let Some(world) = TopicUnderLoad::begin(&[SECOND, OWN]).await else { return };
     let bootstrap = world.brokers[0].bootstrap();
     for (topic, assignment) in [("two", "10:11,11:10"), ("other", "10:11")] {
         topic_tool(&bootstrap, &["--create", "--topic", topic, "--replica-assignment", assignment]);

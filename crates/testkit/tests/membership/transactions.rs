@@ -3,10 +3,8 @@
 mod offsets;
 
 use thalweg::Connection;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
-use thalweg_wire::messages::{
-    FindCoordinatorRequest, InitProducerIdRequest, ProduceRequest, ProduceResponse,
-};
+use thalweg_testkit::requests;
+use thalweg_wire::messages::{ProduceRequest, ProduceResponse};
 
 use super::*;
 use crate::support::transactions::Clients;
@@ -20,7 +18,7 @@ const STATE_PARTITIONS: i32 = 4;
 const OURS: i32 = 0;
 const THEIRS: i32 = 1;
 
-struct World {
+struct MixedCluster {
     kafka: Kafka,
     data: Data,
     broker: TestBroker,
@@ -28,9 +26,9 @@ struct World {
     clients: Clients,
 }
 
-impl World {
+impl MixedCluster {
     /// A broker of Java's and this one; `t-0` is led here, `t-1` by Java.
-    async fn new(transaction_version: i16) -> Option<World> {
+    async fn new(transaction_version: i16) -> Option<MixedCluster> {
         let kafka = Kafka::builder()?
             .feature("transaction.version", transaction_version)
             .feature("share.version", 0)
@@ -48,7 +46,7 @@ impl World {
         eventually("this broker in the cluster", async || brokers(&admin).await == both).await;
         let own = broker.bootstrap();
         topic_tool(&own, &["--create", "--topic", "t", "--replica-assignment", "10:1,1:10"]);
-        let mut world = World { kafka, data, broker, admin, clients };
+        let mut world = MixedCluster { kafka, data, broker, admin, clients };
         world.in_sync().await;
         world.clients.bootstrap = format!("{java},{own}");
         Some(world)
@@ -118,7 +116,7 @@ impl World {
 }
 
 async fn transactions_end(transaction_version: i16) {
-    let Some(mut world) = World::new(transaction_version).await else { return };
+    let Some(mut world) = MixedCluster::new(transaction_version).await else { return };
     let clients = &mut world.clients;
     clients.open("one");
     clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
@@ -197,7 +195,7 @@ async fn transactions_of_version_0_end_where_this_broker_leads() {
 
 /// One is open each time when the coordinators move from one make to the other.
 async fn coordinators_move(transaction_version: i16) {
-    let Some(mut world) = World::new(transaction_version).await else { return };
+    let Some(mut world) = MixedCluster::new(transaction_version).await else { return };
     let own = world.broker.bootstrap();
     world.clients.open("one");
     world.clients.all(&["begin one", "send one t 0 a", "send one t 1 a", "commit one"]);
@@ -294,7 +292,7 @@ async fn transactions_of_version_0_go_on_where_their_coordinator_moves() {
 /// partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_open_transaction_is_ended_by_kafkas_tool() {
-    let Some(mut world) = World::new(2).await else { return };
+    let Some(mut world) = MixedCluster::new(2).await else { return };
     let clients = &mut world.clients;
     clients.all(&["begin first", "send first t 0 a", "send first t 1 a", "commit first"]);
     clients.all(&["begin first", "send first t 0 b", "flush first", "leave first"]);
@@ -331,14 +329,7 @@ async fn an_open_transaction_is_ended_by_kafkas_tool() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn transactions_survive_their_coordinator() {
     let Some(builder) = Kafka::builder() else { return };
-    let mut kafka = builder
-        .nodes(3)
-        .feature("share.version", 0)
-        .feature("streams.version", 0)
-        .config("broker.session.timeout.ms", 3_000)
-        .config("broker.heartbeat.interval.ms", 500)
-        .config("controller.quorum.fetch.timeout.ms", 1_000)
-        .start();
+    let mut kafka = three_nodes(builder).start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let data = Data::new();
     // The coordinator that is killed is a process: the topic is made before this broker is there.
@@ -354,11 +345,7 @@ async fn transactions_survive_their_coordinator() {
     clients.all(&["begin one", "send one t 0 a", "flush one"]);
 
     let connection = Connection::open(&own, &Options::default()).await.unwrap();
-    let find = FindCoordinatorRequest {
-        key_type: 1,
-        coordinator_keys: vec!["one".into()],
-        ..Default::default()
-    };
+    let find = requests::find_transaction_coordinator("one");
     let found = connection.send(&find).await.unwrap().coordinators.remove(0);
     assert_eq!(found.error_code, ErrorCode::NONE, "{found:?}");
     let node = usize::try_from(found.node_id - 1).unwrap();
@@ -387,7 +374,7 @@ fn codes(answer: ProduceResponse) -> Vec<ErrorCode> {
 /// The same requests get the same answers from the leader of either make.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
-    let Some(world) = World::new(2).await else { return };
+    let Some(world) = MixedCluster::new(2).await else { return };
     let java = world.kafka.bootstrap(Kafka::INTERNAL);
     topic_tool(&java, &["--create", "--topic", "ours", "--replica-assignment", "10:1,10:1"]);
     topic_tool(&java, &["--create", "--topic", "theirs", "--replica-assignment", "1:10,1:10"]);
@@ -400,13 +387,7 @@ async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
     ];
     let (_, coordinator) = &leaders[1];
     let begin = async |name: &str| {
-        let request = InitProducerIdRequest {
-            transactional_id: Some(name.into()),
-            transaction_timeout_ms: 60_000,
-            producer_id: -1,
-            producer_epoch: -1,
-            ..Default::default()
-        };
+        let request = requests::init_producer(name, 60_000);
         let answer = send(coordinator, &request, 5).await;
         assert_eq!(answer.error_code, ErrorCode::NONE);
         (answer.producer_id, answer.producer_epoch)
@@ -447,21 +428,9 @@ async fn what_is_no_part_of_a_transaction_is_refused_as_java_does() {
         for version in [10, 11, 12] {
             let mut answers = Vec::new();
             for (topic, connection) in &leaders {
-                let partition = |(index, records): (usize, &Vec<u8>)| PartitionProduceData {
-                    index: i32::try_from(index).unwrap(),
-                    records: Some(records.clone().into()),
-                    ..Default::default()
-                };
                 let request = ProduceRequest {
                     transactional_id: name.map(str::to_owned),
-                    acks: -1,
-                    timeout_ms: 10_000,
-                    topic_data: vec![TopicProduceData {
-                        name: (*topic).into(),
-                        partition_data: batches.iter().enumerate().map(partition).collect(),
-                        ..Default::default()
-                    }],
-                    ..Default::default()
+                    ..requests::produce_by_name(topic, (0..).zip(batches.iter().cloned()))
                 };
                 answers.push(codes(send(connection, &request, version).await));
             }

@@ -33,15 +33,7 @@ async fn elect(admin: &Admin, topic: &str, leader: i32) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_was_elected_uncleanly_is_followed_with_what_it_has() {
     let Some(builder) = Kafka::builder() else { return };
-    let mut kafka = builder
-        .nodes(3)
-        .feature("transaction.version", 0)
-        .feature("share.version", 0)
-        .feature("streams.version", 0)
-        .config("broker.session.timeout.ms", 3_000)
-        .config("broker.heartbeat.interval.ms", 500)
-        .config("controller.quorum.fetch.timeout.ms", 1_000)
-        .start();
+    let mut kafka = three_nodes(builder).feature("transaction.version", 0).start();
     let java = kafka.bootstrap(Kafka::INTERNAL);
     let theirs = admin(&java).await;
     let data = Data::new();

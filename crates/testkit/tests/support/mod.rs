@@ -19,17 +19,15 @@ use thalweg_records::codec::Compressor;
 use thalweg_records::record::RecordContext;
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::Faults;
+use thalweg_testkit::requests::{self, Resource};
 use thalweg_wire::messages::create_partitions_request::CreatePartitionsTopic;
-use thalweg_wire::messages::create_topics_request::{CreatableTopic, CreatableTopicConfig};
-use thalweg_wire::messages::delete_topics_request::DeleteTopicState;
-use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
+use thalweg_wire::messages::create_topics_request::CreatableTopic;
+use thalweg_wire::messages::fetch_request::FetchPartition;
 use thalweg_wire::messages::join_group_request::JoinGroupRequestProtocol;
-use thalweg_wire::messages::list_offsets_request::{ListOffsetsPartition, ListOffsetsTopic};
 use thalweg_wire::messages::metadata_request::MetadataRequestTopic;
 use thalweg_wire::messages::offset_commit_request::{
     OffsetCommitRequestPartition, OffsetCommitRequestTopic,
 };
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::*;
 use thalweg_wire::{ErrorCode, Message as _, Reader, Request, Uuid, Writer};
 
@@ -165,33 +163,16 @@ pub async fn connect_to(address: &str) -> Client {
     Client { connection: Connection::open(address, &Options::default()).await.unwrap() }
 }
 
-fn batch(value: &str) -> Bytes {
-    let mut builder = BatchBuilder::new(BatchOptions::default());
-    builder.append(1_000, None, Some(value.as_bytes()), &[]);
-    builder.finish(&mut Compressor::new()).unwrap().into()
+/// Creates a topic, which must succeed; gives its id.
+pub async fn create(connection: &Connection, topic: CreatableTopic) -> Uuid {
+    let response = connection.send(&requests::create(topic)).await.unwrap();
+    assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0]);
+    response.topics[0].topic_id
 }
 
 impl Client {
     pub async fn create(&self, name: &str, partitions: i32, configs: &[(&str, &str)]) -> Uuid {
-        let configs = configs.iter().map(|(name, value)| CreatableTopicConfig {
-            name: (*name).into(),
-            value: Some((*value).into()),
-            ..Default::default()
-        });
-        let request = CreateTopicsRequest {
-            topics: vec![CreatableTopic {
-                name: name.into(),
-                num_partitions: partitions,
-                replication_factor: 1,
-                configs: configs.collect(),
-                ..Default::default()
-            }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
-        let response = self.connection.send(&request).await.unwrap();
-        assert_eq!(response.topics[0].error_code, ErrorCode::NONE, "{:?}", response.topics[0]);
-        response.topics[0].topic_id
+        create(&self.connection, requests::topic(name, partitions, configs)).await
     }
 
     /// The offset of the record, or why there is none.
@@ -206,7 +187,7 @@ impl Client {
         index: i32,
         value: &str,
     ) -> Option<Result<i64, ErrorCode>> {
-        self.try_send(topic, index, batch(value)).await
+        self.try_send(topic, index, requests::batch(BatchOptions::default(), &[value])).await
     }
 
     /// A record with a key, which must be taken.
@@ -226,20 +207,7 @@ impl Client {
         index: i32,
         records: Bytes,
     ) -> Option<Result<i64, ErrorCode>> {
-        let request = ProduceRequest {
-            acks: -1,
-            timeout_ms: 10_000,
-            topic_data: vec![TopicProduceData {
-                topic_id: topic,
-                partition_data: vec![PartitionProduceData {
-                    index,
-                    records: Some(records),
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let request = requests::produce(topic, [(index, records)]);
         let response = self.connection.send(&request).await.ok()?;
         let result = &response.responses[0].partition_responses[0];
         let ok = result.error_code.is_ok();
@@ -269,23 +237,14 @@ impl Client {
         fetch_offset: i64,
         max_wait_ms: i32,
     ) -> Result<Vec<String>, ErrorCode> {
+        let partition = FetchPartition {
+            partition_max_bytes: 16 << 20,
+            ..requests::partition(partition, fetch_offset)
+        };
         let request = FetchRequest {
             max_wait_ms,
             min_bytes: i32::from(max_wait_ms > 0),
-            max_bytes: 50 << 20,
-            topics: vec![FetchTopic {
-                topic_id: topic,
-                partitions: vec![FetchPartition {
-                    partition,
-                    fetch_offset,
-                    current_leader_epoch: -1,
-                    partition_max_bytes: 16 << 20,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            session_epoch: -1,
-            ..Default::default()
+            ..requests::fetch(topic, [partition])
         };
         let response = self.connection.send(&request).await.unwrap();
         let part = &response.responses[0].partitions[0];
@@ -308,20 +267,7 @@ impl Client {
 
     /// The end of a partition, or the error.
     pub async fn end(&self, topic: &str, partition: i32) -> Result<i64, ErrorCode> {
-        let request = ListOffsetsRequest {
-            replica_id: -1,
-            topics: vec![ListOffsetsTopic {
-                name: topic.into(),
-                partitions: vec![ListOffsetsPartition {
-                    partition_index: partition,
-                    current_leader_epoch: -1,
-                    timestamp: -1,
-                    ..Default::default()
-                }],
-                ..Default::default()
-            }],
-            ..Default::default()
-        };
+        let request = requests::list_offsets(topic, partition, -1);
         let response = self.connection.send(&request).await.unwrap();
         let part = &response.topics[0].partitions[0];
         if part.error_code.is_ok() { Ok(part.offset) } else { Err(part.error_code) }
@@ -389,11 +335,7 @@ impl Client {
     }
 
     pub async fn coordinator(&self, group: &str) -> ErrorCode {
-        let request = FindCoordinatorRequest {
-            key_type: 0,
-            coordinator_keys: vec![group.into()],
-            ..Default::default()
-        };
+        let request = requests::find_group_coordinator(group);
         self.connection.send(&request).await.unwrap().coordinators[0].error_code
     }
 
@@ -446,12 +388,19 @@ impl Client {
     }
 
     pub async fn delete(&self, topic: &str) -> ErrorCode {
-        let request = DeleteTopicsRequest {
-            topics: vec![DeleteTopicState { name: Some(topic.into()), ..Default::default() }],
-            timeout_ms: 10_000,
-            ..Default::default()
-        };
+        self.connection.send(&requests::delete(topic)).await.unwrap().responses[0].error_code
+    }
+
+    /// What becomes of a change of a config.
+    pub async fn set(&self, resource: Resource<'_>, config: &str, value: &str) -> ErrorCode {
+        let request = requests::set_config(resource, config, Some(value));
         self.connection.send(&request).await.unwrap().responses[0].error_code
+    }
+
+    /// What becomes of a deletion of the records before an offset.
+    pub async fn delete_records(&self, topic: &str, partition: i32, offset: i64) -> ErrorCode {
+        let request = requests::delete_records(topic, partition, offset);
+        self.connection.send(&request).await.unwrap().topics[0].partitions[0].error_code
     }
 
     /// A member with an instance id of its own asks to join, saying `metadata`; the answer's error.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use thalweg_coordinator::LogEntry;
+use thalweg_random::Random;
 use thalweg_transactions::{
     AddPartitions, EndTransaction, InitProducerId, ListFilter, NO_PRODUCER_ID, Partitions,
     Producer, Transaction, TransactionRequest, TransactionResponse, TransactionState,
@@ -11,7 +12,6 @@ use thalweg_transactions::{
 use thalweg_wire::ErrorCode;
 
 use super::{GONE, IDS, LED, Op, Pair};
-use crate::random::Random;
 use crate::world::{START, World, describe, entry};
 
 /// Errors of a log, each at least once among those that coordinators tell apart.
@@ -59,7 +59,7 @@ pub struct Generator {
 impl Generator {
     /// Of a seed.
     pub fn new(seed: u64) -> Generator {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed);
         let version = [TransactionVersion::V0, TransactionVersion::V1, TransactionVersion::V2];
         Generator {
             version: version[[0, 1, 2, 2][random.below(4)]],

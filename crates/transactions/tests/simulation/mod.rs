@@ -28,14 +28,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use thalweg_coordinator::{CoordinatorRecord as _, KeyValue, Now};
+use thalweg_random::Random;
+use thalweg_random::seeds::{family, figures};
 use thalweg_transactions::{
     InitProducerId, Partitions, ProducerIds, Transaction, TransactionConfig, TransactionRecord,
     TransactionRequest, TransactionState, TransactionVersion,
 };
 use thalweg_wire::ErrorCode;
 
-use crate::random::Random;
-use crate::seeds::{family, figures};
 use checks::Ledger;
 use client::{Client, Phase};
 use coordinator::TransactionLog;
@@ -496,15 +496,8 @@ impl Simulation {
     }
 }
 
-impl Random {
-    /// From one number to another, which is one of them.
-    fn between(&mut self, from: usize, to: usize) -> usize {
-        from + self.below(to.saturating_sub(from) + 1)
-    }
-}
-
 fn live(seed: u64, knobs: fn(&mut Random) -> Knobs, history: Option<Vec<String>>) -> Simulation {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let knobs = knobs(&mut random);
     let mut simulation = Simulation::new(random, knobs);
     simulation.history = history;

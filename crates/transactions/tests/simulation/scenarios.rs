@@ -2,13 +2,13 @@
 //! transaction that hit the next one (KAFKA-17754, found by Jepsen), a batch that comes when its transaction is over, and what
 //! comes of clients of both kinds under one id. Where the protocol itself has the fault, the scenario shows that.
 
+use thalweg_random::Random;
 use thalweg_transactions::{Producer, TransactionVersion};
 
 use super::checks::Outcome;
 use super::client::{Phase, Request};
 use super::network::{Message, Write, Written};
 use super::{GROUPS, Knobs, Simulation, TransactionRequest};
-use crate::random::Random;
 
 const V1: TransactionVersion = TransactionVersion::V1;
 const V2: TransactionVersion = TransactionVersion::V2;
@@ -28,7 +28,7 @@ fn calm(version: TransactionVersion) -> Simulation {
         wait_ms: 0,
         id_expiration_ms: 604_800_000,
     };
-    let mut simulation = Simulation::new(Random(1), knobs);
+    let mut simulation = Simulation::new(Random::new(1), knobs);
     simulation.is_healed = true;
     simulation.lets_late_through = true;
     simulation.clients.clear();

@@ -6,7 +6,7 @@ use std::fs;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use super::random::Random;
+use thalweg_random::Random;
 
 #[derive(Debug)]
 struct Field {
@@ -159,7 +159,7 @@ impl Filler<'_> {
         }
         if self.fill == Fill::Random && self.random.chance(15) {
             let len = self.random.below(20);
-            bodies.insert(60 + self.random.next() as u32 % 100_000, self.random.bytes(len));
+            bodies.insert(60 + self.random.next_u64() as u32 % 100_000, self.random.bytes(len));
         }
         self.varint(bodies.len() as u32);
         for (tag, body) in bodies {
@@ -255,7 +255,7 @@ impl Filler<'_> {
                 };
                 self.length(field, kind == "string", Some(len));
                 for _ in 0..len {
-                    let byte = self.random.next() as u8;
+                    let byte = self.random.next_u64() as u8;
                     self.out.push(if kind == "string" { b' ' + byte % 90 } else { byte });
                 }
                 return;

@@ -4,4 +4,3 @@
 pub mod alloc;
 pub mod facts;
 pub mod forms;
-pub mod random;

@@ -434,25 +434,18 @@ fn make_session(
 
 #[cfg(test)]
 mod tests {
-    use thalweg_log::testing::TempDir;
-    use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig, Wait};
+    use thalweg_log::{AppendWaiter, Wait};
     use thalweg_records::builder::{BatchBuilder, BatchOptions};
     use thalweg_records::codec::Compressor;
 
     use super::*;
+    use crate::replicas::partition::testing::PartitionOnDisk;
     use crate::replicas::partition::{
         AppendResultSlot, OwnAppend, Partition, ReadRequest, SubmittedOwn,
     };
 
     /// A part of an answer that has a piece of a few bytes, and those bytes.
-    fn part(dir: &TempDir) -> (Part, Vec<u8>) {
-        let mut config =
-            ManagerConfig::new(vec![dir.path().to_path_buf()], 1, LogConfig::default(), 0);
-        config.cluster_id = Some("test".into());
-        let (logs, _) = LogManager::open(config).unwrap();
-        let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
-        let partition = Arc::new(Partition::of_broker_1("t", log, 1));
-        partition.lead_alone(0);
+    fn part(partition: &Arc<Partition>) -> (Part, Vec<u8>) {
         let mut builder = BatchBuilder::new(BatchOptions::default());
         builder.append(1, None, Some(b"value"), &[]);
         let mut batch = builder.finish(&mut Compressor::new()).unwrap();
@@ -469,14 +462,14 @@ mod tests {
             any_replica: false,
         };
         let found = partition.read(&request, Wait::Allowed).unwrap();
-        let part = Part::with_piece(partition, found.piece.unwrap());
+        let part = Part::with_piece(Arc::clone(partition), found.piece.unwrap());
         (part, batch)
     }
 
     #[test]
     fn copies_are_charged_until_they_are_gone_and_go_from_the_file_without_room() {
-        let dir = TempDir::new();
-        let (part, batch) = part(&dir);
+        let on_disk = PartitionOnDisk::led_alone("t");
+        let (part, batch) = part(&on_disk.partition);
         let budget = Budget::new(100);
         let parts = [part];
         let gathered = gather(&budget, &parts, &[]).ok().unwrap();

@@ -3,14 +3,10 @@
 use std::time::Duration;
 
 use thalweg_coordinator::{Producer, RunnerConfig};
-use thalweg_log::testing::TempDir;
-use thalweg_log::{
-    BeginVerification, CreateRequest, LogConfig, LogManager, ManagerConfig, VerificationGuard,
-};
+use thalweg_log::{BeginVerification, VerificationGuard};
 use thalweg_records::BatchView;
 use thalweg_records::batch::Compression;
 use thalweg_records::codec::CompressionSpec;
-use thalweg_wire::Uuid;
 use thalweg_wire::messages::TxnOffsetCommitRequest;
 use thalweg_wire::messages::offset_fetch_request::{
     OffsetFetchRequestGroup, OffsetFetchRequestTopics,
@@ -20,11 +16,11 @@ use thalweg_wire::messages::txn_offset_commit_request::{
 };
 
 use super::*;
+use crate::replicas::partition::testing::PartitionOnDisk;
+use crate::testing::soon;
 
-struct World {
-    _dir: TempDir,
-    _logs: LogManager,
-    partition: Arc<Partition>,
+struct GroupsOnDisk {
+    on_disk: PartitionOnDisk,
     groups: Groups,
 }
 
@@ -34,20 +30,9 @@ fn end(producer: Producer, coordinator_epoch: i32, commit: bool) -> TransactionE
 
 const P: Producer = Producer { id: 7, epoch: 3 };
 
-async fn soon<T>(what: impl Future<Output = T>) -> T {
-    tokio::time::timeout(Duration::from_secs(30), what).await.expect("an answer")
-}
-
-impl World {
-    async fn new() -> World {
-        let dir = TempDir::new();
-        let log = LogConfig::default();
-        let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, log, 0);
-        config.cluster_id = Some("test".into());
-        let (logs, _) = LogManager::open(config).unwrap();
-        let log = logs.create(&CreateRequest::new("__consumer_offsets", 0, Uuid([7; 16])), 0);
-        let partition = Arc::new(Partition::of_broker_1("__consumer_offsets", log.unwrap(), 1));
-        partition.lead_alone(0);
+impl GroupsOnDisk {
+    async fn new() -> GroupsOnDisk {
+        let on_disk = PartitionOnDisk::led_alone("__consumer_offsets");
         let runtime = RuntimeConfig {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
@@ -56,8 +41,8 @@ impl World {
         };
         let image = Arc::new(MetadataImage::empty());
         let groups = Groups::new(GroupConfig::default(), image, 1 << 20, runtime, Clock::new(None));
-        groups.elected(Arc::clone(&partition), 0);
-        let world = World { _dir: dir, _logs: logs, partition, groups };
+        groups.elected(Arc::clone(&on_disk.partition), 0);
+        let world = GroupsOnDisk { on_disk, groups };
         world.loaded().await;
         world
     }
@@ -75,8 +60,8 @@ impl World {
     /// The coordinator begins anew with what is in the log.
     async fn reload(&self, epoch: i32) {
         self.groups.resigned(0, None);
-        self.partition.lead_alone(epoch);
-        self.groups.elected(Arc::clone(&self.partition), epoch);
+        self.on_disk.partition.lead_alone(epoch);
+        self.groups.elected(Arc::clone(&self.on_disk.partition), epoch);
         self.loaded().await;
     }
 
@@ -105,7 +90,7 @@ impl World {
         let submission = Submission { context: RequestContext::default(), request };
         let submitted = self.groups.submit_transactional(Some(0), submission, check);
         async {
-            match soon(submitted.wait()).await {
+            match soon("an answer", submitted.wait()).await {
                 Some(GroupResponse::TxnOffsetCommit(r)) => r.topics[0].partitions[0].error_code,
                 other => panic!("{other:?}"),
             }
@@ -117,7 +102,7 @@ impl World {
     }
 
     async fn end(&self, end: TransactionEnd) -> ErrorCode {
-        soon(self.groups.complete_transaction(0, end)).await
+        soon("an answer", self.groups.complete_transaction(0, end)).await
     }
 
     /// The committed offset of the partition and its error.
@@ -136,7 +121,7 @@ impl World {
         let request = GroupRequest::OffsetFetch { group, require_stable };
         let context = RequestContext { api_version: 8, ..RequestContext::default() };
         let submitted = self.groups.submit(Some(0), Submission { context, request });
-        match soon(submitted.wait()).await {
+        match soon("an answer", submitted.wait()).await {
             Some(GroupResponse::OffsetFetch(r)) if r.error_code.is_err() => (-1, r.error_code),
             Some(GroupResponse::OffsetFetch(r)) => {
                 let partition = &r.topics[0].partitions[0];
@@ -147,7 +132,7 @@ impl World {
     }
 
     fn verification(&self, producer: Producer) -> Option<VerificationGuard> {
-        let begun = self.partition.log.try_begin_verification(&BeginVerification {
+        let begun = self.on_disk.partition.log.try_begin_verification(&BeginVerification {
             leader_epoch: 0,
             producer_id: producer.id,
             producer_epoch: producer.epoch,
@@ -163,7 +148,7 @@ const UNSTABLE: (i64, ErrorCode) = (-1, ErrorCode::UNSTABLE_OFFSET_COMMIT);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn offsets_of_a_transaction_count_when_it_ends_and_over_restarts() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     assert_eq!(world.commit(P, 10).await, ErrorCode::NONE);
     assert_eq!(world.fetch(false).await, (-1, ErrorCode::NONE));
     assert_eq!(world.fetch(true).await, UNSTABLE);
@@ -182,10 +167,10 @@ async fn offsets_of_a_transaction_count_when_it_ends_and_over_restarts() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_are_as_kafka_writes_them() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     assert_eq!(world.commit(P, 10).await, ErrorCode::NONE);
     assert_eq!(world.end(end(P, 5, true)).await, ErrorCode::NONE);
-    let written = world.partition.read_whole(0, 1 << 20).unwrap().expect("it is there");
+    let written = world.on_disk.partition.read_whole(0, 1 << 20).unwrap().expect("it is there");
     let data = BatchView::parse(&written).unwrap();
     assert!(data.is_transactional() && !data.is_control());
     assert_eq!((data.producer_id(), data.producer_epoch(), data.base_sequence()), (7, 3, 0));
@@ -198,7 +183,7 @@ async fn batches_are_as_kafka_writes_them() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_not_verified_is_refused_and_leaves_nothing() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     let unverified = TransactionCheck::Guarded(None);
     assert_eq!(world.ask(P, 10, unverified).await, ErrorCode::INVALID_TXN_STATE);
     assert_eq!(world.fetch(true).await, (-1, ErrorCode::NONE));
@@ -217,7 +202,7 @@ async fn what_was_not_verified_is_refused_and_leaves_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn zombies_are_refused() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     let before = Producer { epoch: 2, ..P };
     assert_eq!(world.commit(P, 10).await, ErrorCode::NONE);
     assert_eq!(world.commit(before, 11).await, ErrorCode::INVALID_PRODUCER_EPOCH);
@@ -238,9 +223,9 @@ async fn zombies_are_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_ends_transactions_of_a_partition_that_is_elsewhere() {
-    let world = World::new().await;
+    let world = GroupsOnDisk::new().await;
     assert_eq!(
-        soon(world.groups.complete_transaction(1, end(P, 1, true))).await,
+        soon("an answer", world.groups.complete_transaction(1, end(P, 1, true))).await,
         ErrorCode::NOT_COORDINATOR
     );
     world.groups.resigned(0, None);

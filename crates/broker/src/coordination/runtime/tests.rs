@@ -5,15 +5,13 @@ use std::sync::OnceLock;
 
 use bytes::Bytes;
 use thalweg_coordinator::{CoordinatorRecord, KeyValue, Outcome, Position, Reply};
-use thalweg_log::testing::TempDir;
-use thalweg_log::{
-    CreateRequest, Disk, DiskOp, FaultHook, Injected, LogConfig, LogManager, ManagerConfig,
-};
+use thalweg_log::{Disk, DiskOp, FaultHook, Injected, LogConfig};
+use thalweg_metadata::testing::led_by_1;
 use thalweg_records::batch::Compression;
-use thalweg_wire::Uuid;
 
 use super::*;
-use crate::replicas::partition::testing::assignment;
+use crate::replicas::partition::testing::PartitionOnDisk;
+use crate::testing::until;
 
 /// What stands for a bug in the state machine.
 const PANICS_WHEN_HANDLED: i64 = -1;
@@ -263,33 +261,26 @@ impl FaultHook for Hook {
 }
 
 /// A coordinator of one partition.
-struct World {
-    _dir: TempDir,
-    _logs: LogManager,
+struct AdderCoordinator {
     hook: Hook,
-    partition: Arc<Partition>,
+    on_disk: PartitionOnDisk,
     coordinator: Arc<Coordinator<Adder>>,
     /// What is so in the world.
     world: Arc<AtomicU64>,
 }
 
-impl World {
-    fn new() -> World {
-        World::with_partial_loads(false)
+impl AdderCoordinator {
+    fn new() -> AdderCoordinator {
+        AdderCoordinator::with_partial_loads(false)
     }
 
-    fn with_partial_loads(serves_partial_loads: bool) -> World {
-        let dir = TempDir::new();
+    fn with_partial_loads(serves_partial_loads: bool) -> AdderCoordinator {
         let hook = Hook::default();
         // Batches of a few records.
         let log = LogConfig { max_message_bytes: 400, ..LogConfig::default() };
-        let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, log, 0);
-        config.cluster_id = Some("test".into());
-        config.disk = Disk::with_hook(Arc::new(hook.clone()));
-        let (logs, _) = LogManager::open(config).unwrap();
-        let log = logs.create(&CreateRequest::new("c", 0, Uuid([7; 16])), 0).unwrap();
-        let partition = Arc::new(Partition::of_broker_1("c", log, 1));
-        partition.lead_alone(0);
+        let disk = Disk::with_hook(Arc::new(hook.clone()));
+        let on_disk = PartitionOnDisk::with("c", 1, log, disk);
+        on_disk.partition.lead_alone(0);
         let config = RuntimeConfig {
             runner: RunnerConfig::default(),
             compression: CompressionSpec::new(Compression::None),
@@ -303,7 +294,7 @@ impl World {
             Coordinator::new(config, Clock::new(None), Adder::default, initial, |_, effect| {
                 match effect {}
             });
-        World { _dir: dir, _logs: logs, hook, partition, coordinator, world }
+        AdderCoordinator { hook, on_disk, coordinator, world }
     }
 
     /// Something changed.
@@ -325,8 +316,8 @@ impl World {
     }
 
     fn elected(&self, epoch: i32) {
-        self.partition.lead_alone(epoch);
-        self.coordinator.elected(Arc::clone(&self.partition), epoch);
+        self.on_disk.partition.lead_alone(epoch);
+        self.coordinator.elected(Arc::clone(&self.on_disk.partition), epoch);
     }
 
     async fn ask(&self, ask: Ask) -> Answer {
@@ -351,19 +342,9 @@ impl World {
     }
 }
 
-async fn until(what: &str, is_so: impl Fn() -> bool) {
-    for _ in 0..3_000 {
-        if is_so() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("{what} did not come");
-}
-
 /// Takes down and loads again, whoever waits is answered, and nothing half changed stays.
 async fn a_panic(asks: &[Ask], sum_after: i64) {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
     let parked = world.coordinator.submit(0, Ask::Park);
@@ -400,14 +381,15 @@ async fn a_panic_while_a_panic_is_cleared_up_strands_nobody() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1])).await, Ok(0));
     // Somebody else writes to the log, which nobody may.
     let mut batch = BatchOfOne::new(20);
     let waiter: Arc<dyn AppendWaiter> =
         Arc::<crate::replicas::partition::AppendResultSlot>::default();
-    let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
+    let appended =
+        world.on_disk.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(1))));
     assert_eq!(world.ask(Ask::Add(vec![300])).await, Err(ErrorCode::NOT_COORDINATOR));
     // What was written is there, from whomever it came.
@@ -420,9 +402,9 @@ async fn a_coordinator_that_disagrees_with_its_log_is_loaded_again() {
 /// What is written is answered when other replicas have it, whoever sees to that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_waits_until_its_records_are_committed() {
-    let world = World::new();
-    world.partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
-    world.coordinator.elected(Arc::clone(&world.partition), 0);
+    let world = AdderCoordinator::new();
+    world.on_disk.partition.assign(&led_by_1(0, 1, &[1, 2], &[1, 2]));
+    world.coordinator.elected(Arc::clone(&world.on_disk.partition), 0);
     until("the load", || {
         !matches!(
             world.coordinator.submit(0, Ask::Sum),
@@ -432,12 +414,12 @@ async fn an_answer_waits_until_its_records_are_committed() {
     .await;
     let first = world.coordinator.submit(0, Ask::Add(vec![1]));
     let second = world.coordinator.submit(0, Ask::Add(vec![2]));
-    until("the records", || world.partition.log.log_end_offset() == 2).await;
-    assert_eq!(world.partition.log.high_watermark(), 0);
+    until("the records", || world.on_disk.partition.log.log_end_offset() == 2).await;
+    assert_eq!(world.on_disk.partition.log.high_watermark(), 0);
     let Submitted::Later(mut first) = first else { panic!("it was answered at once") };
     assert!(first.try_recv().is_err());
 
-    world.partition.assign(&assignment(0, 2, &[1, 2], &[1]));
+    world.on_disk.partition.assign(&led_by_1(0, 2, &[1, 2], &[1]));
     let first = tokio::time::timeout(Duration::from_secs(30), first).await.unwrap();
     assert_eq!(first.unwrap(), Ok(0));
     let second = tokio::time::timeout(Duration::from_secs(30), second.wait()).await.unwrap();
@@ -448,7 +430,7 @@ async fn an_answer_waits_until_its_records_are_committed() {
 /// What is to be written together must fit one batch; if it does not as it is, it may when it is compressed.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_is_too_long_is_compressed() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![7; 60])).await, Ok(0));
     assert_eq!(world.sum().await, 420);
@@ -487,7 +469,7 @@ impl BatchOfOne {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_partition_that_moves_away_while_it_loads_is_not_waited_for() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     for _ in 0..4 {
         assert_eq!(world.ask(Ask::Add(vec![1; 4])).await, Ok(0));
@@ -535,12 +517,13 @@ async fn a_load_ends_with_the_batch_at_hand_when_it_is_not_wanted_any_more() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cannot_be_loaded_has_no_coordinator() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     let mut batch = BatchOfOne::new(PANICS_WHEN_REPLAYED);
     let waiter: Arc<dyn AppendWaiter> =
         Arc::<crate::replicas::partition::AppendResultSlot>::default();
-    let appended = world.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
+    let appended =
+        world.on_disk.partition.submit_own(&mut batch.0, OwnAppend::Records, 0, 0, &waiter, 0);
     assert!(matches!(appended, SubmittedOwn::Done(Ok(0))));
     world.elected(1);
     world.coordinator.resigned(0, None);
@@ -559,14 +542,14 @@ async fn what_cannot_be_loaded_has_no_coordinator() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be() {
     for serves_partial_loads in [false, true] {
-        let world = World::with_partial_loads(serves_partial_loads);
+        let world = AdderCoordinator::with_partial_loads(serves_partial_loads);
         world.elected(0);
         assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
         let waiter: Arc<dyn AppendWaiter> =
             Arc::<crate::replicas::partition::AppendResultSlot>::default();
         for mut batch in [BatchOfOne::unreadable(), BatchOfOne::new(100)] {
             let own = OwnAppend::Records;
-            let appended = world.partition.submit_own(&mut batch.0, own, 0, 0, &waiter, 0);
+            let appended = world.on_disk.partition.submit_own(&mut batch.0, own, 0, 0, &waiter, 0);
             assert!(matches!(appended, SubmittedOwn::Done(Ok(_))));
         }
         world.coordinator.resigned(0, None);
@@ -587,19 +570,19 @@ async fn what_stands_before_a_record_that_cannot_be_read_is_served_if_it_may_be(
         // It goes on behind all that is in the log.
         assert_eq!(world.ask(Ask::Add(vec![10])).await, Ok(0));
         assert_eq!(world.sum().await, 13);
-        assert_eq!(world.partition.log.log_end_offset(), 5);
+        assert_eq!(world.on_disk.partition.log.log_end_offset(), 5);
         assert_eq!(world.coordinator.panics(), 0);
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_an_append_in_parts_the_written_ones_stand() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1_000])).await, Ok(0));
     // After the first batch this broker leads no more, as when its directory fails.
     let led: Arc<OnceLock<Arc<Partition>>> = Arc::default();
-    led.set(Arc::clone(&world.partition)).ok();
+    led.set(Arc::clone(&world.on_disk.partition)).ok();
     world.hook.set(move |op| {
         if op == DiskOp::Write
             && let Some(partition) = led.get()
@@ -610,18 +593,18 @@ async fn of_an_append_in_parts_the_written_ones_stand() {
     let failed = world.ask(Ask::AddEach(vec![1; 20])).await;
     assert_eq!(failed, Err(ErrorCode::NOT_LEADER_OR_FOLLOWER));
     world.hook.clear();
-    let written = world.partition.log.log_end_offset() - 1;
+    let written = world.on_disk.partition.log.log_end_offset() - 1;
     assert!((1..20).contains(&written), "{written} records in the first batch");
     assert_eq!(world.sum().await, 1_000 + written);
     // It goes on from there, without being loaded again.
-    world.partition.go_online();
+    world.on_disk.partition.go_online();
     assert_eq!(world.ask(Ask::Add(vec![5_000])).await, Ok(0));
     assert_eq!(world.sum().await, 6_000 + written);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn unknown_types_are_counted_and_left_alone() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     let mut chunk = Vec::new();
     for number in [UNKNOWN, 5, UNKNOWN] {
         chunk.extend(BatchOfOne::new(number).0);
@@ -647,7 +630,7 @@ async fn unknown_types_are_counted_and_left_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_job_found_reaches_its_shard_and_holds_nobody_up() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Square(Square::new(3))).await, Ok(9));
     // It was written.
@@ -680,7 +663,7 @@ async fn what_a_job_found_reaches_its_shard_and_holds_nobody_up() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_of_a_partition_that_moved_away_is_dropped() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     let gate = Arc::<Gate>::default();
     let square = Square { number: 7, gate: Arc::clone(&gate) };
@@ -708,7 +691,7 @@ async fn a_job_of_a_partition_that_moved_away_is_dropped() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_panics_is_reported_as_failed() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     let failed = world.ask(Ask::Square(Square::new(PANICS_WHEN_COMPUTED))).await;
     assert_eq!(failed, Err(ErrorCode::UNKNOWN_SERVER_ERROR));
@@ -726,7 +709,7 @@ async fn a_job_that_panics_is_reported_as_failed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_change_reaches_a_partition_that_is_loading() {
-    let world = World::new();
+    let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Heard).await, Ok(0));
     world.change(1);

@@ -21,14 +21,14 @@ const COORDINATORS: Uuid = Uuid([5; 16]);
 const TOPIC: Uuid = Uuid([6; 16]);
 
 /// A broker that leads `t-0`; two others coordinate transactions, of every second partition each.
-struct World {
+struct VerifyingBroker {
     node: Node,
     first: Peer,
     second: Peer,
 }
 
-impl World {
-    async fn new(configs: &[(&str, &str)]) -> World {
+impl VerifyingBroker {
+    async fn new(configs: &[(&str, &str)]) -> VerifyingBroker {
         let (first, second) = (Peer::new(2).await, Peer::new(3).await);
         let node = Node::start(configs).await;
         let coordinators = [2, 3].into_iter().zip(0..);
@@ -44,7 +44,7 @@ impl World {
                 .map(|(id, index)| testing::partition(COORDINATORS, index, id, 0, &[id]).into()),
         );
         node.publish(records).await;
-        World { node, first, second }
+        VerifyingBroker { node, first, second }
     }
 
     fn services(&self) -> &Arc<crate::api::services::Services> {
@@ -124,7 +124,7 @@ const UNREACHED: Verdict = Verdict::All(ErrorCode::NETWORK_EXCEPTION);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connection_that_was_closed_while_it_was_idle_is_opened_again_once() {
-    let world = World::new(&[]).await;
+    let world = VerifyingBroker::new(&[]).await;
     let [one, two, three, four] = [0, 1, 2, 3].map(|number| world.name(2, number));
     let verdict = world.ask(&one);
     let mut kept = world.first.accept().await;
@@ -165,7 +165,7 @@ async fn a_connection_that_was_closed_while_it_was_idle_is_opened_again_once() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_transaction_that_the_answer_lacks_is_asked_about_again_by_its_producer() {
-    let world = World::new(&[]).await;
+    let world = VerifyingBroker::new(&[]).await;
     let names: Vec<String> = (0..3).map(|number| world.name(2, number)).collect();
     let first = world.ask(&names[0]);
     let mut conversation = world.first.accept().await;
@@ -196,7 +196,7 @@ async fn a_transaction_that_the_answer_lacks_is_asked_about_again_by_its_produce
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn clients_do_not_hear_that_this_broker_may_not_ask() {
-    let world = World::new(&[]).await;
+    let world = VerifyingBroker::new(&[]).await;
     let name = world.name(2, 0);
     let mut conversation = None;
     for (code, told) in [
@@ -224,7 +224,7 @@ async fn clients_do_not_hear_that_this_broker_may_not_ask() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_that_cannot_be_read_ends_the_connection() {
-    let world = World::new(&[]).await;
+    let world = VerifyingBroker::new(&[]).await;
     let name = world.name(2, 0);
     let verdict = world.ask(&name);
     let mut conversation = world.first.accept().await;
@@ -272,7 +272,7 @@ async fn produce(
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_waits_for_a_coordinator_that_hangs_holds_nobody_else_up() {
-    let world = World::new(&[ADDING]).await;
+    let world = VerifyingBroker::new(&[ADDING]).await;
     let (hangs, goes_on) = (world.name(2, 0), world.name(3, 0));
     let [mut one, mut two, mut three] =
         [world.node.connect().await, world.node.connect().await, world.node.connect().await];
@@ -311,7 +311,7 @@ async fn fetch_is_read_while_produce_requests_hold_all_memory() {
         ("socket.request.max.bytes", "131072"),
         ("request.timeout.ms", "600000"),
     ];
-    let world = World::new(&configs).await;
+    let world = VerifyingBroker::new(&configs).await;
     let name = world.name(2, 0);
     let (transactional, plain) = (world.node.connect().await, world.node.connect().await);
     let producing = |mut connection: Outgoing, name: Option<String>, producer_id: i64| {
@@ -364,7 +364,7 @@ async fn fetch_is_read_while_produce_requests_hold_all_memory() {
 /// As Kafka's AddPartitionsToTxnManager has it: NETWORK_EXCEPTION, of which producers hear as NOT_ENOUGH_REPLICAS.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_producer_is_answered_whose_coordinator_never_says_anything() {
-    let world = World::new(&[ADDING, ("request.timeout.ms", "300")]).await;
+    let world = VerifyingBroker::new(&[ADDING, ("request.timeout.ms", "300")]).await;
     let names = [world.name(2, 0), world.name(2, 1), world.name(2, 2)];
     let mut connections =
         [world.node.connect().await, world.node.connect().await, world.node.connect().await];
@@ -415,7 +415,7 @@ async fn a_producer_is_answered_whose_coordinator_never_says_anything() {
 /// A broker that is fenced while it is asked is asked no longer.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nobody_waits_for_who_coordinates_no_more() {
-    let world = World::new(&[]).await;
+    let world = VerifyingBroker::new(&[]).await;
     let name = world.name(2, 0);
     let verdict = world.ask(&name);
     let mut conversation = world.first.accept().await;

@@ -1,5 +1,10 @@
 //! Partitions for tests.
 
+use thalweg_log::testing::TempDir;
+use thalweg_log::{CreateRequest, Disk, LogConfig, LogManager, ManagerConfig};
+use thalweg_metadata::testing::led_by_1;
+use thalweg_wire::Uuid;
+
 use super::*;
 use crate::node::Node;
 
@@ -10,31 +15,46 @@ fn settings(min_insync_replicas: i32) -> Arc<ArcSwap<TopicSettings>> {
     Arc::new(ArcSwap::from_pointee(settings))
 }
 
-/// What the metadata says of a partition that broker 1 leads.
-pub(crate) fn assignment(
-    leader_epoch: i32,
-    partition_epoch: i32,
-    replicas: &[i32],
-    isr: &[i32],
-) -> Assignment {
-    Assignment {
-        replicas: replicas.to_vec(),
-        directories: Vec::new(),
-        isr: isr.to_vec(),
-        removing_replicas: Vec::new(),
-        adding_replicas: Vec::new(),
-        elr: Vec::new(),
-        last_known_elr: Vec::new(),
-        leader: 1,
-        is_recovering: false,
-        leader_epoch,
-        partition_epoch,
+/// Partition 0 of a topic, of broker 1, with a log in a directory of its own.
+pub(crate) struct PartitionOnDisk {
+    _dir: TempDir,
+    _logs: LogManager,
+    pub(crate) partition: Arc<Partition>,
+}
+
+impl PartitionOnDisk {
+    pub(crate) fn new(topic: &str, min_insync_replicas: i32) -> PartitionOnDisk {
+        PartitionOnDisk::with(topic, min_insync_replicas, LogConfig::default(), Disk::default())
+    }
+
+    /// The same with settings of the log, and a disk that may fail.
+    pub(crate) fn with(
+        topic: &str,
+        min_insync_replicas: i32,
+        log: LogConfig,
+        disk: Disk,
+    ) -> PartitionOnDisk {
+        let dir = TempDir::new();
+        let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, log, 0);
+        config.cluster_id = Some("test".into());
+        config.disk = disk;
+        let (logs, _) = LogManager::open(config).unwrap();
+        let log = logs.create(&CreateRequest::new(topic, 0, Uuid([7; 16])), 0).unwrap();
+        let partition = Arc::new(Partition::of_broker_1(topic, log, min_insync_replicas));
+        PartitionOnDisk { _dir: dir, _logs: logs, partition }
+    }
+
+    /// One that broker 1 leads, without other replicas.
+    pub(crate) fn led_alone(topic: &str) -> PartitionOnDisk {
+        let on_disk = PartitionOnDisk::new(topic, 1);
+        on_disk.partition.lead_alone(0);
+        on_disk
     }
 }
 
 impl Partition {
     /// A partition of broker 1 that asks for so many in-sync replicas.
-    pub(crate) fn of_broker_1(topic: &str, log: Arc<Log>, min_insync_replicas: i32) -> Partition {
+    fn of_broker_1(topic: &str, log: Arc<Log>, min_insync_replicas: i32) -> Partition {
         let node = Node::of_broker_1();
         let shared = Arc::new(Shared::new(node));
         Partition::new(topic.into(), 0, log, shared, settings(min_insync_replicas))
@@ -55,6 +75,6 @@ impl Partition {
 
     /// Broker 1 leads, without other replicas.
     pub(crate) fn lead_alone(&self, epoch: i32) {
-        self.assign(&assignment(epoch, epoch, &[1], &[1]));
+        self.assign(&led_by_1(epoch, epoch, &[1], &[1]));
     }
 }

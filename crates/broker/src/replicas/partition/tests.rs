@@ -1,27 +1,11 @@
 //! Tests of one partition: its leadership, and the waits that end with it.
 
-use thalweg_log::testing::{BatchSpec, TempDir};
-use thalweg_log::{AppendWaiter, CreateRequest, LogConfig, LogManager, ManagerConfig};
-use thalweg_wire::Uuid;
+use thalweg_log::AppendWaiter;
+use thalweg_log::testing::BatchSpec;
+use thalweg_metadata::testing::led_by_1;
 
-use super::testing::assignment;
+use super::testing::PartitionOnDisk;
 use super::*;
-
-struct World {
-    _dir: TempDir,
-    _logs: LogManager,
-    partition: Partition,
-}
-
-fn world(min_insync_replicas: i32) -> World {
-    let dir = TempDir::new();
-    let mut config = ManagerConfig::new(vec![dir.path().to_path_buf()], 1, LogConfig::default(), 0);
-    config.cluster_id = Some("test".into());
-    let (logs, _) = LogManager::open(config).unwrap();
-    let log = logs.create(&CreateRequest::new("t", 0, Uuid([7; 16])), 0).unwrap();
-    let partition = Partition::of_broker_1("t", log, min_insync_replicas);
-    World { _dir: dir, _logs: logs, partition }
-}
 
 fn submit(partition: &Partition, epoch: i32) -> SubmittedOwn {
     let waiter: Arc<dyn AppendWaiter> = Arc::<AppendResultSlot>::default();
@@ -53,15 +37,15 @@ async fn results(
 
 #[tokio::test]
 async fn what_other_replicas_have_not_is_not_committed() {
-    let World { partition, .. } = &world(1);
-    partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+    partition.assign(&led_by_1(0, 1, &[1, 2], &[1, 2]));
     append(partition, 0);
     append(partition, 0);
     assert_eq!((partition.log.log_end_offset(), partition.log.high_watermark()), (2, 0));
     let open = [ErrorCode::REQUEST_TIMED_OUT; 2];
     assert_eq!(results(partition, 0, &[1, 2], || {}).await, open);
     // The follower leaves the ISR.
-    let shrinks = || partition.assign(&assignment(0, 2, &[1, 2], &[1]));
+    let shrinks = || partition.assign(&led_by_1(0, 2, &[1, 2], &[1]));
     assert_eq!(results(partition, 0, &[1, 2], shrinks).await, [ErrorCode::NONE; 2]);
     assert_eq!(partition.log.high_watermark(), 2);
     // Who asks late is told at once; the next append is committed when it is written.
@@ -69,62 +53,61 @@ async fn what_other_replicas_have_not_is_not_committed() {
     append(partition, 0);
     assert_eq!(partition.log.high_watermark(), 3);
     assert!(!partition.is_alone());
-    partition.assign(&assignment(0, 3, &[1], &[1]));
+    partition.assign(&led_by_1(0, 3, &[1], &[1]));
     assert!(partition.is_alone());
 }
 
 #[test]
 fn a_new_leader_does_not_know_how_far_the_one_before_had_committed() {
-    let World { partition, .. } = &world(1);
-    partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+    partition.assign(&led_by_1(0, 1, &[1, 2], &[1, 2]));
     append(partition, 0);
     assert!(!partition.is_high_watermark_behind(), "nobody led before");
-    partition.assign(&assignment(1, 2, &[1, 2], &[1, 2]));
+    partition.assign(&led_by_1(1, 2, &[1, 2], &[1, 2]));
     append(partition, 1);
     assert!(partition.is_high_watermark_behind());
-    partition.assign(&assignment(1, 3, &[1, 2], &[1]));
+    partition.assign(&led_by_1(1, 3, &[1, 2], &[1]));
     assert!(!partition.is_high_watermark_behind());
-    partition.assign(&assignment(1, 4, &[1], &[1]));
+    partition.assign(&led_by_1(1, 4, &[1], &[1]));
     assert!(!partition.is_high_watermark_behind());
 }
 
 #[tokio::test]
 async fn fewer_in_sync_replicas_than_must_be_commit_nothing() {
-    let World { partition, .. } = &world(2);
-    partition.assign(&assignment(0, 1, &[1, 2, 3], &[1, 2]));
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 2);
+    partition.assign(&led_by_1(0, 1, &[1, 2, 3], &[1, 2]));
     append(partition, 0);
-    partition.assign(&assignment(0, 2, &[1, 2, 3], &[1]));
+    partition.assign(&led_by_1(0, 2, &[1, 2, 3], &[1]));
     assert_eq!(partition.check_in_sync(), Err(ErrorCode::NOT_ENOUGH_REPLICAS));
     assert_eq!(partition.log.high_watermark(), 0);
     let refused = submit(partition, 0);
     assert!(matches!(refused, SubmittedOwn::Done(Err(AppendFailure::NotEnoughReplicas))));
-    partition.assign(&assignment(0, 3, &[1], &[1]));
+    partition.assign(&led_by_1(0, 3, &[1], &[1]));
     assert_eq!((partition.check_in_sync(), partition.log.high_watermark()), (Ok(()), 1));
     append(partition, 0);
 }
 
 #[tokio::test]
 async fn who_waits_hears_when_the_leadership_ends() {
-    let World { partition, .. } = &world(1);
-    partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+    partition.assign(&led_by_1(0, 1, &[1, 2], &[1, 2]));
     append(partition, 0);
     let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
-    let moves =
-        || partition.assign(&Assignment { leader: 2, ..assignment(1, 2, &[1, 2], &[1, 2]) });
+    let moves = || partition.assign(&Assignment { leader: 2, ..led_by_1(1, 2, &[1, 2], &[1, 2]) });
     assert_eq!(results(partition, 0, &[1], moves).await, lost);
     // Another leadership's records may be others.
-    partition.assign(&assignment(2, 3, &[1, 2], &[1]));
+    partition.assign(&led_by_1(2, 3, &[1, 2], &[1]));
     assert_eq!(results(partition, 0, &[1], || {}).await, lost);
-    partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
+    partition.assign(&led_by_1(3, 4, &[1, 2], &[1, 2]));
     append(partition, 3);
     // Elected again without a break: the records are there.
-    let elected_again = || partition.assign(&assignment(4, 5, &[1, 2], &[1]));
+    let elected_again = || partition.assign(&led_by_1(4, 5, &[1, 2], &[1]));
     assert_eq!(results(partition, 3, &[2], elected_again).await, [ErrorCode::NONE]);
     assert_eq!(results(partition, 3, &[2], || {}).await, [ErrorCode::NONE]);
     // Not without a break: another broker may have led in epoch 5.
-    partition.assign(&assignment(4, 6, &[1, 2], &[1, 2]));
+    partition.assign(&led_by_1(4, 6, &[1, 2], &[1, 2]));
     append(partition, 4);
-    let with_gap = || partition.assign(&assignment(6, 7, &[1, 2], &[1]));
+    let with_gap = || partition.assign(&led_by_1(6, 7, &[1, 2], &[1]));
     assert_eq!(results(partition, 4, &[3], with_gap).await, lost);
     assert_eq!(results(partition, 4, &[3], || {}).await, lost);
     assert_eq!(results(partition, 6, &[9], || partition.resign(None)).await, lost);
@@ -133,8 +116,8 @@ async fn who_waits_hears_when_the_leadership_ends() {
 
 #[tokio::test]
 async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
-    let World { partition, .. } = &world(1);
-    partition.assign(&assignment(0, 1, &[1, 2], &[1, 2]));
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+    partition.assign(&led_by_1(0, 1, &[1, 2], &[1, 2]));
     append(partition, 0);
     let moves = || partition.resign(Some((2, 1)));
     let lost = [ErrorCode::NOT_LEADER_OR_FOLLOWER];
@@ -144,9 +127,9 @@ async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
 
 #[test]
 fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
-    let World { partition, .. } = &world(1);
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
     let follows = |epoch, isr: &[i32]| {
-        let led = assignment(epoch, epoch + 1, &[1, 2], isr);
+        let led = led_by_1(epoch, epoch + 1, &[1, 2], isr);
         partition.assign(&Assignment { leader: 2, ..led });
         partition.may_be_elected()
     };
@@ -154,7 +137,7 @@ fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
     assert!(follows(0, &[1, 2]));
     assert!(!follows(1, &[2]));
     assert!(follows(2, &[1, 2]));
-    partition.assign(&assignment(3, 4, &[1, 2], &[1, 2]));
+    partition.assign(&led_by_1(3, 4, &[1, 2], &[1, 2]));
     assert!(!partition.may_be_elected(), "it leads");
     assert!(!follows(4, &[1, 2]), "it led a moment ago");
     let long_ago = partition.shared.node.clock().monotonic_ms().saturating_sub(WAS_LEADER_MS);
@@ -166,9 +149,9 @@ fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
 
 #[test]
 fn metadata_that_is_old_changes_nothing() {
-    let World { partition, .. } = &world(1);
-    partition.assign(&assignment(4, 7, &[1], &[1]));
-    partition.assign(&Assignment { leader: 2, ..assignment(3, 6, &[1, 2], &[1, 2]) });
+    let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+    partition.assign(&led_by_1(4, 7, &[1], &[1]));
+    partition.assign(&Assignment { leader: 2, ..led_by_1(3, 6, &[1, 2], &[1, 2]) });
     assert_eq!((partition.led_epoch(), partition.is_alone()), (Ok(4), true));
     append(partition, 4);
 }

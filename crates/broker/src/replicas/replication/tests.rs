@@ -38,14 +38,14 @@ const NONE: (&str, &str) = ("replica.fetch.backoff.ms", "0");
 const HOUR_MS: u64 = 3_600_000;
 
 /// A broker that follows some partitions of `t`.
-struct World {
+struct FollowingBroker {
     node: Node,
     leader: Arc<Peer>,
     partitions: usize,
 }
 
-impl World {
-    async fn new(partitions: i32, config: (&str, &str)) -> World {
+impl FollowingBroker {
+    async fn new(partitions: i32, config: (&str, &str)) -> FollowingBroker {
         let leader = Arc::new(Peer::new(LEADER).await);
         let node = Node::start(&[config]).await;
         // However busy the machine is: what is done with a log is done before the next fetch.
@@ -53,7 +53,7 @@ impl World {
         let mut records = vec![leader.record(), testing::topic("t", TOPIC)];
         records.extend((0..partitions).map(|index| led(index, LEADER, EPOCH)));
         node.publish(records).await;
-        World { node, leader, partitions: usize::try_from(partitions).unwrap() }
+        FollowingBroker { node, leader, partitions: usize::try_from(partitions).unwrap() }
     }
 
     /// The connection on which everything is asked for first, and that fetch. One that was sent before everything had
@@ -209,7 +209,7 @@ fn torn(base_offset: i64) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_comes_is_appended_and_the_leaders_offsets_are_followed() {
-    let world = World::new(2, LONG).await;
+    let world = FollowingBroker::new(2, LONG).await;
     let (mut leader, first) = world.first().await;
     assert_eq!(first, request((0, 0), &[(0, EPOCH, 0, -1), (1, EPOCH, 0, -1)]));
     let records = data(0, 4, &[batch(0, EPOCH - 1), batch(3, EPOCH)]);
@@ -237,7 +237,7 @@ async fn what_comes_is_appended_and_the_leaders_offsets_are_followed() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_is_damaged_is_not_appended_and_the_rest_goes_on() {
-    let world = World::new(6, LONG).await;
+    let world = FollowingBroker::new(6, LONG).await;
     let (mut leader, _) = world.first().await;
     let cut = |batch: Vec<u8>, keep: usize| batch[..keep].to_vec();
     let answer = vec![
@@ -274,7 +274,7 @@ async fn what_is_damaged_is_not_appended_and_the_rest_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_was_damaged_is_fetched_again() {
-    let world = World::new(1, NONE).await;
+    let world = FollowingBroker::new(1, NONE).await;
     let mut leader = world.leader.accept().await;
     for session in 1..4 {
         assert_eq!(fetched(&mut leader).await.named, [(0, EPOCH, 0, -1)]);
@@ -288,7 +288,7 @@ async fn what_was_damaged_is_fetched_again() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_nobody_asked_for_is_passed_over() {
-    let world = World::new(2, LONG).await;
+    let world = FollowingBroker::new(2, LONG).await;
     let (mut leader, _) = world.first().await;
     let mut answer = response(
         77,
@@ -318,7 +318,7 @@ async fn what_nobody_asked_for_is_passed_over() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn batches_that_do_not_follow_the_log_are_refused() {
-    let world = World::new(4, LONG).await;
+    let world = FollowingBroker::new(4, LONG).await;
     let (mut leader, _) = world.first().await;
     let whole = |index: i32| data(index, 3, &[batch(0, EPOCH)]);
     leader.answer(&response(77, (0..4).map(whole).collect())).await;
@@ -343,7 +343,7 @@ async fn batches_that_do_not_follow_the_log_are_refused() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_in_an_epoch_that_is_over_changes_nothing() {
-    let world = World::new(2, LONG).await;
+    let world = FollowingBroker::new(2, LONG).await;
     let (mut leader, asked) = world.undisturbed().await;
     assert_eq!(asked.named, [(0, EPOCH + 1, 0, -1), (1, EPOCH, 0, -1)]);
     world.node.publish([led(0, LEADER, EPOCH + 2)]).await;
@@ -360,7 +360,7 @@ async fn an_answer_in_an_epoch_that_is_over_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_answer_for_what_is_not_followed_any_more_changes_nothing() {
-    let world = World::new(4, LONG).await;
+    let world = FollowingBroker::new(4, LONG).await;
     let (mut leader, asked) = world.undisturbed().await;
     assert_eq!(asked.named.len(), 4);
     let (led_here, gone) = (world.log(1), world.log(2));
@@ -393,7 +393,7 @@ async fn who_is_refused_waits_and_who_is_fenced_waits_for_the_metadata() {
         ErrorCode::FENCED_LEADER_EPOCH,
     ];
     let fenced = i32::try_from(codes.len()).unwrap() - 1;
-    let world = World::new(fenced + 2, LONG).await;
+    let world = FollowingBroker::new(fenced + 2, LONG).await;
     let (mut leader, _) = world.first().await;
     let mut answer: Vec<PartitionData> = (0..).zip(codes).map(|(at, it)| refused(at, it)).collect();
     // Records beside an error are none.
@@ -419,7 +419,7 @@ async fn who_is_refused_waits_and_who_is_fenced_waits_for_the_metadata() {
 /// A leader whose metadata is behind is asked again soon, but not for ever.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_does_not_know_yet_that_it_leads_is_asked_soon_and_so_often() {
-    let world = World::new(1, LONG).await;
+    let world = FollowingBroker::new(1, LONG).await;
     let mut leader = world.leader.accept().await;
     let codes = [
         ErrorCode::NOT_LEADER_OR_FOLLOWER,
@@ -445,7 +445,7 @@ async fn a_leader_that_does_not_know_yet_that_it_leads_is_asked_soon_and_so_ofte
     world.node.shut_down().await;
 }
 
-fn at_end(world: &World) -> i64 {
+fn at_end(world: &FollowingBroker) -> i64 {
     world.ends(0).0
 }
 
@@ -453,7 +453,7 @@ fn at_end(world: &World) -> i64 {
 async fn who_is_out_of_range_begins_where_the_leader_begins_or_ends() {
     const LATEST: i64 = -1;
     const EARLIEST: i64 = -2;
-    let world = World::new(5, LONG).await;
+    let world = FollowingBroker::new(5, LONG).await;
     let (mut leader, _) = world.first().await;
     // One has nothing; the others have more than the leader, or what it says makes no sense.
     let whole = |index: i32| data(index, 0, &[batch(0, EPOCH)]);
@@ -494,7 +494,7 @@ async fn who_is_out_of_range_begins_where_the_leader_begins_or_ends() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_leader_does_not_have_is_cut_off() {
-    let world = World::new(2, LONG).await;
+    let world = FollowingBroker::new(2, LONG).await;
     let (mut leader, _) = world.first().await;
     let whole = |index: i32| data(index, 0, &[batch(0, 1), batch(3, EPOCH)]);
     leader.answer(&response(77, (0..2).map(whole).collect())).await;
@@ -514,7 +514,7 @@ async fn what_the_leader_does_not_have_is_cut_off() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whoever_loses_its_session_tells_the_leader_everything() {
-    let world = World::new(2, NONE).await;
+    let world = FollowingBroker::new(2, NONE).await;
     let (mut leader, mut full) = world.first().await;
     let all = [(0, EPOCH, 0, -1), (1, EPOCH, 0, -1)];
     for code in [

@@ -175,8 +175,8 @@ fn withhold(members: &[Candidate], partitions: i32, assignment: &mut [Vec<i32>])
 #[cfg(test)]
 mod tests {
     use super::super::moves::least_moves;
-    use super::super::random::Random;
     use super::*;
+    use crate::bench::random::Random;
 
     const ALL: [Assignor; 4] =
         [Assignor::Range, Assignor::RoundRobin, Assignor::Sticky, Assignor::CooperativeSticky];

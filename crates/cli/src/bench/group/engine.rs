@@ -22,8 +22,8 @@ use super::failure::explain;
 use super::ledger::{Ledger, MemberNo, Micros};
 use super::link::Link;
 use super::member::{Answer, Api, Effects, GroupSpec, Member, Note, Protocol, Request};
-use super::random::Random;
 use crate::bench::BenchError;
+use crate::bench::random::Random;
 use crate::bench::stats;
 
 /// Connections that are being made at a time: more would overflow the broker's backlog (Kafka's

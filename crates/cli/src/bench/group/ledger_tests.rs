@@ -1,7 +1,7 @@
 //! The ledger on scripts of a few members, and on random ones beside a slow model of itself.
 
 use super::*;
-use crate::bench::group::random::Random;
+use crate::bench::random::Random;
 
 /// Two members with two partitions each, settled at time 100.
 fn two_of_four() -> Ledger {

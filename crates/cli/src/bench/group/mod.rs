@@ -17,7 +17,6 @@ mod member;
 mod moves;
 mod process;
 mod protocol;
-mod random;
 mod report;
 mod scenario;
 
@@ -33,13 +32,13 @@ use thalweg_wire::messages::FindCoordinatorRequest;
 
 pub use args::GroupArgs;
 
+use super::random::Random;
 use super::{BenchError, Outcome, harness, topic};
 use args::{Events, Plan};
 use codec::Codec;
 use engine::Engine;
 use member::GroupSpec;
 use process::{BrokerProcess, allow_files};
-use random::Random;
 use report::Report;
 use scenario::Director;
 

@@ -19,7 +19,7 @@ pub fn least_moves(held: &[usize], partitions: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::group::random::Random;
+    use crate::bench::random::Random;
 
     /// Tries every balanced distribution of shares.
     fn by_trying(held: &[usize], partitions: usize) -> usize {

@@ -10,8 +10,8 @@ use super::engine::Engine;
 use super::figures::Figures;
 use super::ledger::{MemberNo, Micros};
 use super::process::{BrokerProcess, own_cpu};
-use super::random::Random;
 use crate::bench::BenchError;
+use crate::bench::random::Random;
 
 /// How long the broker is looked at before there is a group.
 const IDLE: Micros = 2_000_000;

@@ -1,8 +1,5 @@
 //! Offsets in transactions whose coordinator is Java's, of a group whose coordinator is this broker.
 
-use thalweg_wire::messages::offset_fetch_request::{
-    OffsetFetchRequestGroup, OffsetFetchRequestTopics,
-};
 use thalweg_wire::messages::txn_offset_commit_request::{
     TxnOffsetCommitRequestPartition, TxnOffsetCommitRequestTopic,
 };
@@ -15,18 +12,8 @@ const GROUPS: &str = "__consumer_offsets";
 /// The group's offset of `t-0`, as a reader of committed records asks for it.
 async fn stable(bootstrap: &str) -> Result<i64, ErrorCode> {
     let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
-    let group = OffsetFetchRequestGroup {
-        group_id: "g".into(),
-        member_epoch: -1,
-        topics: Some(vec![OffsetFetchRequestTopics {
-            name: "t".into(),
-            partition_indexes: vec![0],
-            ..Default::default()
-        }]),
-        ..Default::default()
-    };
     let request =
-        OffsetFetchRequest { groups: vec![group], require_stable: true, ..Default::default() };
+        OffsetFetchRequest { require_stable: true, ..requests::fetch_offset("g", "t", 0) };
     let answer = send(&connection, &request, 8).await;
     let group = &answer.groups[0];
     if group.error_code.is_err() {
@@ -42,18 +29,8 @@ async fn stable(bootstrap: &str) -> Result<i64, ErrorCode> {
 /// What the group's coordinator says to producers that there are not: case, version and error.
 async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
     let connection = Connection::open(bootstrap, &Options::default()).await.unwrap();
-    let begin = InitProducerIdRequest {
-        transactional_id: Some("refused".into()),
-        transaction_timeout_ms: 60_000,
-        producer_id: -1,
-        producer_epoch: -1,
-        ..Default::default()
-    };
-    let find = FindCoordinatorRequest {
-        key_type: 1,
-        coordinator_keys: vec!["refused".into()],
-        ..Default::default()
-    };
+    let begin = requests::init_producer("refused", 60_000);
+    let find = requests::find_transaction_coordinator("refused");
     let found = connection.send(&find).await.unwrap().coordinators.remove(0);
     let address = format!("{}:{}", found.host, found.port);
     let coordinator = Connection::open(&address, &Options::default()).await.unwrap();
@@ -100,7 +77,7 @@ async fn refusals(bootstrap: &str) -> Vec<(usize, i16, ErrorCode)> {
     said
 }
 
-impl World {
+impl MixedCluster {
     /// Waits until a broker that coordinates the group says this of its offset.
     async fn says(&self, bootstrap: &str, expected: Result<i64, ErrorCode>) {
         eventually(&format!("{expected:?}"), async || stable(bootstrap).await == expected).await;
@@ -108,7 +85,7 @@ impl World {
 }
 
 async fn offsets_end(transaction_version: i16) {
-    let Some(mut world) = World::new(transaction_version).await else { return };
+    let Some(mut world) = MixedCluster::new(transaction_version).await else { return };
     let java = world.kafka.bootstrap(Kafka::INTERNAL);
     let own = world.broker.bootstrap();
     let compact = ["--config", "cleanup.policy=compact"];

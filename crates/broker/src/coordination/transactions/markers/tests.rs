@@ -19,7 +19,7 @@ const TOPIC: Uuid = Uuid([6; 16]);
 const ID: &str = "transaction";
 
 /// A broker that coordinates a transaction over partitions of `t`, and two others that lead those.
-struct World {
+struct CoordinatingBroker {
     node: Node,
     first: Peer,
     second: Peer,
@@ -27,9 +27,9 @@ struct World {
     producer: Producer,
 }
 
-impl World {
+impl CoordinatingBroker {
     /// `partitions` of `t` are led by the first one.
-    async fn new(partitions: i32) -> World {
+    async fn new(partitions: i32) -> CoordinatingBroker {
         let (first, second) = (Peer::new(2).await, Peer::new(3).await);
         let configs = [
             ("transaction.state.log.num.partitions", "1"),
@@ -47,7 +47,7 @@ impl World {
         let led = |index| testing::partition(TOPIC, index, 2, 0, &[2, 3]).into();
         records.extend((0..partitions).map(led));
         node.publish(records).await;
-        World { node, first, second, client, producer }
+        CoordinatingBroker { node, first, second, client, producer }
     }
 
     /// Has a transaction of all partitions committed.
@@ -133,7 +133,7 @@ async fn asked(conversation: &mut Conversation) -> Vec<i32> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_that_hangs_is_not_waited_for_once_there_is_another_one() {
-    let mut world = World::new(1).await;
+    let mut world = CoordinatingBroker::new(1).await;
     world.commit(1).await;
     let mut hangs = world.first.accept().await;
     assert_eq!(asked(&mut hangs).await, [0]);
@@ -153,7 +153,7 @@ async fn a_leader_that_hangs_is_not_waited_for_once_there_is_another_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_leader_is_still_asked_of_is_waited_for_and_nothing_else() {
-    let mut world = World::new(2).await;
+    let mut world = CoordinatingBroker::new(2).await;
     world.commit(2).await;
     let mut first = world.first.accept().await;
     assert_eq!(asked(&mut first).await, [0, 1]);
@@ -178,7 +178,7 @@ async fn what_a_leader_is_still_asked_of_is_waited_for_and_nothing_else() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn markers_wait_for_a_leader_where_there_is_none() {
-    let mut world = World::new(1).await;
+    let mut world = CoordinatingBroker::new(1).await;
     world.lead(0, -1, 1).await;
     world.commit(1).await;
     let services = std::sync::Arc::clone(world.node.services());

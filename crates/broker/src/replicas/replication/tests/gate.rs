@@ -86,20 +86,23 @@ pub(super) const A: usize = 0;
 pub(super) const B: usize = 1;
 pub(super) const C: usize = 2;
 
-impl World {
+impl FollowingBroker {
     /// A broker with the partitions of `t` in these of the log directories "a", "b" and "c".
-    pub(super) async fn in_directories(directories: &[usize]) -> (World, Gates) {
-        World::with(directories, LONG).await
+    pub(super) async fn in_directories(directories: &[usize]) -> (FollowingBroker, Gates) {
+        FollowingBroker::with(directories, LONG).await
     }
 
     /// The same with a pause of its own after errors.
-    pub(super) async fn with(directories: &[usize], pause: (&str, &str)) -> (World, Gates) {
+    pub(super) async fn with(
+        directories: &[usize],
+        pause: (&str, &str),
+    ) -> (FollowingBroker, Gates) {
         let gate = Arc::new(Gate::default());
         let hooks = Hooks { disk: Disk::with_hook(gate.clone()), ..Hooks::default() };
         let leader = Arc::new(Peer::new(LEADER).await);
         let node = Node::start_with(&[pause], &["a", "b", "c"], hooks).await;
         let mut records = vec![leader.record(), testing::topic("t", TOPIC)];
-        let world = World { node, leader, partitions: directories.len() };
+        let world = FollowingBroker { node, leader, partitions: directories.len() };
         let all = (0..).zip(directories);
         records.extend(all.map(|(index, dir)| world.in_directory(index, *dir, EPOCH)));
         world.node.publish(records).await;

@@ -33,7 +33,7 @@ impl Asked {
     }
 }
 
-impl World {
+impl FollowingBroker {
     /// Has the leader answer with nothing from now on, on these connections, whose requests are not answered yet, and on
     /// those that come.
     pub(super) fn answer_nothing(

@@ -12,7 +12,7 @@ fn one(epoch: i32) -> Vec<u8> {
 /// Has the second directory hang with what comes for partition 1, by whoever fetches, and with what comes for partition 2,
 /// by whoever works for that directory: what comes for it from here on waits behind that. Gives the connection on which it
 /// is fetched on, with a request. `before` is fetched before that.
-async fn hang(world: &World, gates: &Gates, before: Vec<PartitionData>) -> Conversation {
+async fn hang(world: &FollowingBroker, gates: &Gates, before: Vec<PartitionData>) -> Conversation {
     let (mut stuck, _) = world.first().await;
     stuck.answer(&response(77, before)).await;
     let _ = fetched(&mut stuck).await;
@@ -29,7 +29,7 @@ async fn hang(world: &World, gates: &Gates, before: Vec<PartitionData>) -> Conve
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_waits_when_the_epoch_changes_is_not_done_in_the_next_one() {
-    let (world, gates) = World::in_directories(&[A, B, B, B, B, B, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B, B, B, B, B, B]).await;
     let before = vec![data(4, 0, &[batch(0, 1), batch(3, EPOCH)]), data(5, 0, &[batch(0, EPOCH)])];
     let mut leader = hang(&world, &gates, before).await;
     // One has what the leader does not have, and one ends before the leader's log begins.
@@ -72,7 +72,7 @@ async fn what_waits_when_the_epoch_changes_is_not_done_in_the_next_one() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_waits_when_its_partition_moves_away_is_not_in_the_one_that_comes_back() {
-    let (world, gates) = World::in_directories(&[A, B, B, B, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B, B, B, B]).await;
     let mut leader = hang(&world, &gates, Vec::new()).await;
     let batches = [3, 4].map(|index| data(index, 3, &[batch(0, EPOCH)]));
     leader.answer(&response(78, batches.to_vec())).await;
@@ -104,7 +104,7 @@ async fn what_waits_when_its_partition_moves_away_is_not_in_the_one_that_comes_b
 /// Two fetchers that were busy with a partition might cut off what the other one has appended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_waits_when_the_number_of_fetchers_changes_stays_where_it_is_until_it_is_done() {
-    let (world, gates) = World::in_directories(&[A, B, B, B, A]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B, B, B, A]).await;
     let mut first = hang(&world, &gates, Vec::new()).await;
     first.answer(&response(78, vec![data(3, 3, &[batch(0, EPOCH)])])).await;
     assert_eq!(fetched(&mut first).await.forgotten, [3]);

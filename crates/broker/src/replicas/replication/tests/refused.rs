@@ -10,7 +10,7 @@ fn megabytes(count: usize) -> Vec<u8> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_finds_no_room_is_fetched_again_until_there_is_some() {
-    let (world, gates) = World::with(&[A, B, B, B, B], NONE).await;
+    let (world, gates) = FollowingBroker::with(&[A, B, B, B, B], NONE).await;
     let (mut stuck, _) = world.first().await;
     gates.shut(&["t-1", "t-2", "t-3"]);
     stuck.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;

@@ -18,7 +18,7 @@ fn led_in(epoch: i32) -> Leader {
 const OTHER: Uuid = Uuid([7; 16]);
 
 /// Metadata that takes effect, and a topic that is created, while the directory "b" hangs.
-async fn other_metadata_takes_effect(world: &World) {
+async fn other_metadata_takes_effect(world: &FollowingBroker) {
     let mut record = testing::partition(OTHER, 0, NODE, 0, &[NODE]);
     record.directories = world.node.directories_of(&record.replicas, A);
     world.node.publish([testing::topic("other", OTHER), record.into()]).await;
@@ -27,7 +27,7 @@ async fn other_metadata_takes_effect(world: &World) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn follower_of_a_hung_directory_holds_up_no_metadata() {
-    let (world, gates) = World::in_directories(&[A, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B]).await;
     let (mut first, _) = world.first().await;
     gates.shut(&["b"]);
     first.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;
@@ -61,7 +61,7 @@ async fn follower_of_a_hung_directory_holds_up_no_metadata() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn leader_of_a_hung_directory_holds_up_no_metadata() {
-    let (world, gates) = World::in_directories(&[A, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B]).await;
     let mut led = testing::partition(TOPIC, 1, NODE, EPOCH + 1, &[NODE, LEADER]);
     led.directories = world.node.directories_of(&led.replicas, B);
     world.node.publish([led.into()]).await;
@@ -109,21 +109,21 @@ async fn leader_of_a_hung_directory_holds_up_no_metadata() {
 }
 
 /// Whether the broker has a partition of the topic with this id, or what it answers without it.
-fn hosted(world: &World, id: Uuid, index: i32) -> Result<(), ErrorCode> {
+fn hosted(world: &FollowingBroker, id: Uuid, index: i32) -> Result<(), ErrorCode> {
     let topics = world.node.services().replicas.topics();
     let topic = topics.by_id(id).ok_or(ErrorCode::UNKNOWN_TOPIC_ID)?;
     topic.hosted(index).map(|_| ())
 }
 
 /// A partition of a topic that this broker leads, in one of its directories.
-fn led_here(world: &World, id: Uuid, index: i32, dir: usize) -> MetadataRecord {
+fn led_here(world: &FollowingBroker, id: Uuid, index: i32, dir: usize) -> MetadataRecord {
     let mut record = testing::partition(id, index, NODE, 0, &[NODE]);
     record.directories = world.node.directories_of(&record.replicas, dir);
     record.into()
 }
 
 /// The directories of partitions in a log directory of these names.
-fn directories(world: &World, dir: usize, beginning: &str) -> usize {
+fn directories(world: &FollowingBroker, dir: usize, beginning: &str) -> usize {
     let path = world.node.services().replicas.logs().dirs()[dir].path();
     let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
     names.filter(|name| name.to_str().is_some_and(|name| name.starts_with(beginning))).count()
@@ -132,7 +132,7 @@ fn directories(world: &World, dir: usize, beginning: &str) -> usize {
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn deletion_in_a_hung_directory_holds_up_no_metadata() {
     const AGAIN: Uuid = Uuid([8; 16]);
-    let (world, gates) = World::in_directories(&[A, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B]).await;
     gates.shut(&["t-1"]);
     let removed = RemoveTopicRecord { topic_id: TOPIC, ..Default::default() };
     world.node.publish([removed.into()]).await;
@@ -165,7 +165,7 @@ async fn deletion_in_a_hung_directory_holds_up_no_metadata() {
 }
 
 /// A partition that is made in directory "b" while that hangs.
-async fn made_in_a_hung_directory(world: &World, gates: &Gates, name: &str, id: Uuid) {
+async fn made_in_a_hung_directory(world: &FollowingBroker, gates: &Gates, name: &str, id: Uuid) {
     gates.shut(&[&format!("{name}-0")]);
     let records = [testing::topic(name, id), led_here(world, id, 0, B)];
     world.node.publish_only(records).await;
@@ -174,7 +174,7 @@ async fn made_in_a_hung_directory(world: &World, gates: &Gates, name: &str, id: 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn partition_made_in_a_hung_directory_holds_up_no_metadata() {
-    let (world, gates) = World::in_directories(&[A]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A]).await;
     // As many as threads of the directory.
     let hung = [("u", Uuid([11; 16])), ("v", Uuid([12; 16])), ("w", Uuid([13; 16]))];
     for (name, id) in &hung[..2] {

@@ -12,9 +12,9 @@ fn large(base_offset: i64) -> Vec<u8> {
 }
 
 /// A follower of two partitions one of which has a segment that is almost full, and a disk that hangs with the next one.
-async fn almost_full() -> (World, Gates, Conversation) {
+async fn almost_full() -> (FollowingBroker, Gates, Conversation) {
     let segments = ("log.segment.bytes", "1048576");
-    let (world, gates) = World::with(&[A, A], segments).await;
+    let (world, gates) = FollowingBroker::with(&[A, A], segments).await;
     let (mut leader, _) = world.first().await;
     leader.answer(&response(77, vec![data(0, 3, &[large(0)])])).await;
     assert_eq!(fetched(&mut leader).await, request((77, 1), &[(0, EPOCH, 3, EPOCH)]));

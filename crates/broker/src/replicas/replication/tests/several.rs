@@ -7,7 +7,7 @@ use thalweg_wire::messages::ConfigRecord;
 use super::*;
 
 /// What `kafka-configs --entity-default` writes. Of the brokers' configs 4 is the type.
-pub(super) async fn set_fetchers(world: &World, count: &str) {
+pub(super) async fn set_fetchers(world: &FollowingBroker, count: &str) {
     let record = ConfigRecord {
         resource_type: 4,
         name: "num.replica.fetchers".into(),
@@ -18,7 +18,10 @@ pub(super) async fn set_fetchers(world: &World, count: &str) {
 }
 
 /// So many connections with their first fetches, by what the broker calls itself.
-async fn accept(world: &World, count: usize) -> BTreeMap<String, (Conversation, Fetched)> {
+async fn accept(
+    world: &FollowingBroker,
+    count: usize,
+) -> BTreeMap<String, (Conversation, Fetched)> {
     let mut all = BTreeMap::new();
     while all.len() < count {
         let mut conversation = world.leader.accept().await;
@@ -30,7 +33,7 @@ async fn accept(world: &World, count: usize) -> BTreeMap<String, (Conversation, 
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn partitions_are_shared_out_among_fetchers_and_again_when_their_number_changes() {
-    let world = World::new(4, LONG).await;
+    let world = FollowingBroker::new(4, LONG).await;
     let (mut leader, _) = world.first().await;
     assert_eq!(leader.client_id, "broker-1-fetcher-0");
     let mut answer: Vec<PartitionData> =
@@ -84,7 +87,7 @@ async fn partitions_are_shared_out_among_fetchers_and_again_when_their_number_ch
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_broker_begins_with_as_many_fetchers_as_its_file_says() {
-    let world = World::new(5, ("num.replica.fetchers", "3")).await;
+    let world = FollowingBroker::new(5, ("num.replica.fetchers", "3")).await;
     let three = accept(&world, 3).await;
     let of = |number: usize| {
         let (_, fetched) = &three[&format!("broker-1-fetcher-{number}")];
@@ -101,7 +104,7 @@ async fn a_broker_begins_with_as_many_fetchers_as_its_file_says() {
 }
 
 /// Waits until each fetcher names these partitions, on one connection or another.
-async fn eventually_named(world: &World, expected: &[(&str, &[i32])]) {
+async fn eventually_named(world: &FollowingBroker, expected: &[(&str, &[i32])]) {
     let mut missing: BTreeMap<String, &[i32]> = expected
         .iter()
         .map(|(number, named)| (format!("broker-1-fetcher-{number}"), *named))

@@ -5,7 +5,7 @@ use super::*;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_directory_that_hangs_holds_up_only_its_own_partitions() {
-    let (world, gates) = World::in_directories(&[A, A, B, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, A, B, B]).await;
     let (mut stuck, _) = world.first().await;
     gates.shut(&["b"]);
     let both = vec![data(2, 3, &[batch(0, EPOCH)]), data(0, 3, &[batch(0, EPOCH)])];
@@ -57,7 +57,7 @@ async fn a_directory_that_hangs_holds_up_only_its_own_partitions() {
 /// Each has its own queue, and a loop that is stuck in one does not keep the next one from being stuck in another.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn two_directories_that_hang_hold_up_only_their_own_partitions() {
-    let (world, gates) = World::in_directories(&[A, B, B, C, C]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B, B, C, C]).await;
     let (mut in_b, _) = world.first().await;
     gates.shut(&["b", "c"]);
     in_b.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;
@@ -104,7 +104,7 @@ async fn two_directories_that_hang_hold_up_only_their_own_partitions() {
 /// Who is stuck does not come to what it was to ask the leader for, and whoever fetches instead does not know of that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn who_is_out_of_range_when_a_directory_hangs_is_fetched_on() {
-    let (world, gates) = World::with(&[A, B], NONE).await;
+    let (world, gates) = FollowingBroker::with(&[A, B], NONE).await;
     let (mut stuck, _) = world.first().await;
     gates.shut(&["b"]);
     let out = refused(0, ErrorCode::OFFSET_OUT_OF_RANGE);
@@ -119,7 +119,7 @@ async fn who_is_out_of_range_when_a_directory_hangs_is_fetched_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn what_was_not_taken_over_late_is_told_again_by_the_leader() {
-    let (world, gates) = World::in_directories(&[A, B, B, B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[A, B, B, B]).await;
     let (mut stuck, _) = world.first().await;
     gates.shut(&["b"]);
     stuck.answer(&response(77, vec![data(1, 3, &[batch(0, EPOCH)])])).await;
@@ -150,7 +150,7 @@ async fn what_was_not_taken_over_late_is_told_again_by_the_leader() {
 /// Where nothing else is to be fetched, what comes to be fetched while a directory hangs is fetched.
 #[tokio::test(flavor = "multi_thread", worker_threads = 3)]
 async fn a_partition_that_comes_while_the_only_directory_hangs_is_fetched() {
-    let (world, gates) = World::in_directories(&[B]).await;
+    let (world, gates) = FollowingBroker::in_directories(&[B]).await;
     let (mut stuck, _) = world.first().await;
     gates.shut(&["b"]);
     stuck.answer(&response(77, vec![data(0, 3, &[batch(0, EPOCH)])])).await;

@@ -40,7 +40,7 @@ impl Session {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_could_not_append_hears_of_the_high_watermark_although_it_has_not_changed() {
-    let world = World::new(2, NONE).await;
+    let world = FollowingBroker::new(2, NONE).await;
     let mut session = Session { high_watermarks: [(0, 0), (1, 0)].into(), ..Session::default() };
     let (mut leader, first) = world.first().await;
     leader.answer(&session.answer(&first, &[(0, batch(0, EPOCH))])).await;

@@ -212,7 +212,7 @@ impl Fetcher {
     /// Leaves a broker's partitions alone for a while.
     fn put_off(&mut self, broker: i32, now_ms: u64) {
         // One draw and one count for all of them: they are asked for together.
-        let random = self.random.next();
+        let random = self.random.next_u64();
         let is_here =
             |cursor: &Cursor| cursor.source == Some(broker) || cursor.broker() == Some(broker);
         let here = self.cursors.iter().flatten().filter(|cursor| is_here(cursor));
@@ -254,7 +254,7 @@ impl Fetcher {
         }
         if data.error_code != ErrorCode::NONE {
             if is_current {
-                let wait = failed(cursor, &self.settings, self.random.next());
+                let wait = failed(cursor, &self.settings, self.random.next_u64());
                 let reset = self.settings.reset;
                 cursor.refusal = Some(data.error_code);
                 refused(cursor, part, now_ms + wait, reset, accepted);
@@ -319,7 +319,7 @@ impl Fetcher {
             // Asked for at once it would come at once again: bytes that are no batch, which stop
             // the partition when they are looked at, or batches from before the offset, which no
             // sound broker sends.
-            let wait = failed(cursor, &self.settings, self.random.next());
+            let wait = failed(cursor, &self.settings, self.random.next_u64());
             cursor.retry_at = Some(now_ms + wait);
             self.delayed.extend(cursor::delayed(cursor, slot));
             if !cursor.buffer.is_empty() {

@@ -27,7 +27,7 @@ use super::resets::PositionReset;
 use super::settings::{FetchSettings, IsolationLevel, ReadMode};
 use super::source::Source;
 use crate::core::partition::{Position, TopicPartition};
-use crate::core::random::Random;
+use thalweg_random::Random;
 
 /// Up to the next eighth of a power of two: so that the broker is seldom told of another number.
 fn rounded(bytes: usize) -> usize {
@@ -133,7 +133,7 @@ impl Fetcher {
             budget: Arc::clone(&budget),
         };
         Fetcher {
-            random: Random(settings.seed),
+            random: Random::new(settings.seed),
             settings,
             budget,
             decoding,

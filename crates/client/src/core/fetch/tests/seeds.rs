@@ -12,7 +12,7 @@ use thalweg_wire::Writer;
 use super::super::*;
 use super::cluster::*;
 use crate::core::partition::Position;
-use crate::core::random::Random;
+use thalweg_random::Random;
 
 /// Requests that are answered already, with answers that are still on their way.
 #[derive(Default)]
@@ -105,7 +105,7 @@ pub(super) fn poll(fetcher: &mut Fetcher, loan: &mut Loan, max: usize) -> Record
 
 /// Pauses, resumes, seeks in the buffer, takes, appends and moves of leaders in every order.
 fn run_seed(seed: u64) -> FetchCounts {
-    let mut rng = Random(seed);
+    let mut rng = Random::new(seed);
     let partitions = 1 + rng.below(6) as i32;
     let mut cluster = Cluster::with(partitions, 2);
     let budget_bytes = 8 << 10;
@@ -252,7 +252,7 @@ impl std::task::Wake for Woken {
 /// Takes of single partitions, in every order; the first of them is hardly ever read, and a few
 /// of its records are held all the time.
 fn run_seed_apart(seed: u64) {
-    let mut rng = Random(seed);
+    let mut rng = Random::new(seed);
     let partitions = 2 + rng.below(8) as usize;
     let mut cluster = Cluster::with(partitions as i32, 2);
     let settings = FetchSettings { partition_max_bytes: 700, ..FetchSettings::default() };

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use thalweg_random::Random;
+
 use super::*;
-use crate::core::random::Random;
 
 const ASSIGNOR_SEEDS: u64 = 120;
 
@@ -167,7 +168,7 @@ fn the_newest_generation_is_believed_and_contradictions_are_not() {
 #[test]
 fn random_groups_are_complete_balanced_and_move_only_what_changes() {
     for seed in 0..ASSIGNOR_SEEDS {
-        let random = &mut Random(seed);
+        let random = &mut Random::new(seed);
         let mut spec = AssignorSpec::default();
         for topic in 0..1 + random.below(5) {
             spec.partitions.insert(format!("t{topic}").into(), random.below(9) as i32);

@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use thalweg_random::Random;
 use thalweg_wire::ErrorCode;
 
 use super::super::assignor::Assignor;
@@ -13,7 +14,6 @@ use super::super::{
 };
 use super::application::Application;
 use super::metadata;
-use crate::core::random::Random;
 
 const CHAOS_MS: u64 = 80_000;
 const SETTLING_MS: u64 = 60_000;
@@ -58,7 +58,7 @@ struct Client {
     revocations: u64,
 }
 
-pub(super) struct World<C> {
+pub(super) struct GroupSimulation<C> {
     random: Random,
     now_ms: u64,
     coordinator: C,
@@ -75,9 +75,9 @@ pub(super) struct World<C> {
     is_shown: bool,
 }
 
-impl<C: Coordinator> World<C> {
-    pub(super) fn new(mut coordinator: C, seed: u64, is_shown: bool) -> World<C> {
-        let mut random = Random(seed);
+impl<C: Coordinator> GroupSimulation<C> {
+    pub(super) fn new(mut coordinator: C, seed: u64, is_shown: bool) -> GroupSimulation<C> {
+        let mut random = Random::new(seed);
         let assignor = match seed % 4 {
             0 => Assignor::Range,
             1 => Assignor::RoundRobin,
@@ -88,7 +88,7 @@ impl<C: Coordinator> World<C> {
             .map(|topic| (format!("t{topic}").into(), 1 + random.below(6) as i32))
             .collect();
         coordinator.topics_changed(&topics);
-        World {
+        GroupSimulation {
             random,
             now_ms: 0,
             coordinator,
@@ -153,8 +153,8 @@ impl<C: Coordinator> World<C> {
         let id = self.next_client;
         self.note(|| format!("{id} joins: {instance_id:?} {assignors:?} {subscription:?}"));
         self.next_client += 1;
-        let bytes =
-            (u128::from(self.random.next()) << 64 | u128::from(self.random.next())).to_be_bytes();
+        let bytes = (u128::from(self.random.next_u64()) << 64 | u128::from(self.random.next_u64()))
+            .to_be_bytes();
         let topics = SubscribedTopics::Topics(subscription.clone());
         let client = Client {
             member: Member::new(settings, topics, bytes, self.now_ms),
@@ -265,7 +265,7 @@ impl<C: Coordinator> World<C> {
         let now_ms = self.now_ms;
         match event {
             Event::Arrives(id, request_id, request, is_lost) => {
-                let random = self.random.next();
+                let random = self.random.next_u64();
                 self.coordinator.submit((id, request_id, is_lost), request, random);
                 None
             }
@@ -462,7 +462,7 @@ impl<C: Coordinator> World<C> {
 }
 
 /// The whole of it, to an end at which all is well.
-pub(super) fn simulate<C: Coordinator>(world: &mut World<C>) {
+pub(super) fn simulate<C: Coordinator>(world: &mut GroupSimulation<C>) {
     for _ in 0..1 + world.random.below(3) {
         world.join(None);
     }
@@ -481,10 +481,10 @@ pub(super) fn simulate<C: Coordinator>(world: &mut World<C>) {
 /// Runs the seeds; one that fails is run once more and shown.
 pub(super) fn run_seeds<C: Coordinator>(family: &str, usual: u64, coordinator: impl Fn() -> C) {
     let _ran = crate::core::seeds::run(family, usual, 15, |seed| {
-        let run = || simulate(&mut World::new(coordinator(), seed, false));
+        let run = || simulate(&mut GroupSimulation::new(coordinator(), seed, false));
         if std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)).is_err() {
             eprintln!("seed {seed}:");
-            simulate(&mut World::new(coordinator(), seed, true));
+            simulate(&mut GroupSimulation::new(coordinator(), seed, true));
             panic!("seed {seed} failed the first time only");
         }
     });

@@ -292,7 +292,7 @@ impl Sender {
     fn backoff_ms(&mut self, attempts: u32) -> u64 {
         let settings = &self.settings;
         let [first, longest] = [settings.retry_backoff_ms, settings.retry_backoff_max_ms];
-        backoff_ms(first, longest, attempts, self.random.next())
+        backoff_ms(first, longest, attempts, self.random.next_u64())
     }
 
     /// Gives up a batch that was sent.

@@ -19,7 +19,7 @@ use super::memory::Memory;
 use super::partition::Partition;
 use super::settings::{ProduceCounts, ProduceSettings};
 use super::topic::Topic;
-use crate::core::random::Random;
+use thalweg_random::Random;
 use transaction::Transactions;
 
 /// Produces for one producer.
@@ -83,7 +83,7 @@ impl Sender {
             free: Vec::new(),
             broker_queues: HashMap::new(),
             next_batch: 0,
-            random: Random(seed),
+            random: Random::new(seed),
             producer_id: None,
             over: None,
             outstanding: 0,

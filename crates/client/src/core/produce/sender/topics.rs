@@ -279,7 +279,7 @@ impl Sender {
             let has_leader = partition.leader.is_some();
             Load { queued: partition.queue.len() as u32, has_leader }
         });
-        topic.sticky.choose(loads, self.settings.is_adaptive, self.random.next())
+        topic.sticky.choose(loads, self.settings.is_adaptive, self.random.next_u64())
     }
 
     /// Bytes at which a batch of a topic is full, and those of its buffer.

@@ -4,7 +4,7 @@ use thalweg_records::{BatchView, Compression, CompressionSpec};
 
 use super::super::*;
 use super::cluster::*;
-use crate::core::random::Random;
+use thalweg_random::Random;
 use thalweg_wire::ErrorCode;
 
 /// What may go wrong.
@@ -54,7 +54,7 @@ pub fn fate(rng: &mut Random, faults: &Faults, batch: &BatchView<'_>) -> Fate {
 }
 
 fn run(seed: u64, faults: Faults) -> ProduceCounts {
-    let mut rng = Random(seed);
+    let mut rng = Random::new(seed);
     // In turn, not drawn: what is compressed is hardly ever too large, and a few lives in a row may draw nothing else.
     let codec = [Compression::None, Compression::Lz4, Compression::Zstd][(seed % 3) as usize];
     let settings = ProduceSettings {

@@ -13,7 +13,7 @@ use super::super::*;
 use super::chaos::{Faults, NO_FAULTS, fate};
 use super::cluster::*;
 use crate::core::partition::{Position, TopicPartition};
-use crate::core::random::Random;
+use thalweg_random::Random;
 
 /// What may go wrong with transactions, besides what may go wrong with batches.
 #[derive(Clone, Copy)]
@@ -105,7 +105,7 @@ struct Life {
 
 impl Life {
     fn new(seed: u64, protocol: Protocol, troubles: Troubles) -> Life {
-        let mut rng = Random(seed);
+        let mut rng = Random::new(seed);
         let codec = [Compression::None, Compression::Lz4, Compression::Zstd][(seed % 3) as usize];
         let settings = ProduceSettings {
             batch_size: 400,
@@ -366,7 +366,7 @@ impl Life {
         }
         self.counts.producers += 1;
         let memory = Memory::new(self.limit, || {});
-        let sender = Sender::new(self.settings.clone(), memory, self.rng.next());
+        let sender = Sender::new(self.settings.clone(), memory, self.rng.next_u64());
         self.sim.replace_sender(sender);
         (self.begins, self.is_closing) = (false, false);
     }

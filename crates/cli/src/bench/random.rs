@@ -1,4 +1,6 @@
-//! Numbers that look random: who is stopped next, and in tests everything else.
+//! Numbers that look random: what records have in them, which member is stopped next, and in tests
+//! everything else. Not `thalweg-random`, because the records of `bench produce` stay what they were, in
+//! bytes.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -12,6 +14,11 @@ impl Random {
     /// The same numbers in every run.
     pub fn new(seed: u64) -> Random {
         Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// The same numbers in every run, from a state that is not 0.
+    pub fn with_state(state: u64) -> Random {
+        Random(state)
     }
 
     /// Other numbers in every process.

@@ -1,9 +1,9 @@
-//! What the metadata says of a partition.
+//! Metadata for tests of the crates that use it.
 
-use thalweg_metadata::image::Partition;
+use crate::image::Partition;
 
 /// A partition that broker 1 leads.
-pub fn assignment(
+pub fn led_by_1(
     leader_epoch: i32,
     partition_epoch: i32,
     replicas: &[i32],

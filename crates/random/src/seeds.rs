@@ -11,19 +11,31 @@ fn setting(name: &str, or: u64) -> u64 {
     })
 }
 
-/// So many seeds.
-pub fn seeds(cases: u64) -> Range<u64> {
-    let base = setting("THALWEG_SEED_BASE", 1);
+/// The first seed, which is printed; `usual` without `THALWEG_SEED_BASE`.
+///
+/// # Panics
+/// If the variable is not a number.
+pub fn base(usual: u64) -> u64 {
+    let base = setting("THALWEG_SEED_BASE", usual);
     eprintln!("THALWEG_SEED_BASE={base} repeats this run");
+    base
+}
+
+/// `cases` seeds.
+pub fn seeds(cases: u64) -> Range<u64> {
+    let base = base(1);
     base..base + cases
 }
 
-/// So many seeds of a test that asks Kafka, or as many as `THALWEG_ORACLE_CASES` says.
+/// `cases` seeds of a test that asks Kafka, or as many as `THALWEG_ORACLE_CASES` says.
 pub fn oracle_seeds(cases: u64) -> Range<u64> {
     seeds(setting("THALWEG_ORACLE_CASES", cases))
 }
 
-/// Runs `course` for so many seeds. What it writes down is printed if it fails.
+/// Runs `course` for `cases` seeds. What it writes down is printed if it fails.
+///
+/// # Panics
+/// If `course` does.
 pub fn each(cases: u64, course: impl Fn(u64, &mut Vec<String>)) {
     for seed in seeds(cases) {
         let mut history = Vec::new();
@@ -37,6 +49,9 @@ pub fn each(cases: u64, course: impl Fn(u64, &mut Vec<String>)) {
 
 /// The same for a family of random lives: so many usually, or its share in percent of `THALWEG_SEEDS`,
 /// which `cargo xtask soak groups` sets. How many were run goes to `THALWEG_SEEDS_REPORT`.
+///
+/// # Panics
+/// If `course` does, or if the report cannot be written.
 pub fn family(name: &str, usual: u64, share: u64, course: impl Fn(u64, &mut Vec<String>)) {
     let cases = match setting("THALWEG_SEEDS", 0) {
         0 => usual,
@@ -47,7 +62,9 @@ pub fn family(name: &str, usual: u64, share: u64, course: impl Fn(u64, &mut Vec<
 }
 
 /// What was done in a family of lives, beside how many there were. Families that say the same are added up.
-#[allow(dead_code)]
+///
+/// # Panics
+/// If the report cannot be written.
 pub fn figures(all: &[(&str, u64)]) {
     let lines = all.iter().map(|(name, count)| format!("figure {name} {count}\n"));
     report(&lines.collect::<String>());
