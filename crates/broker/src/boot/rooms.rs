@@ -1,4 +1,4 @@
-//! The rooms of a broker are built in their order, each from what it needs.
+//! The rooms of a broker, each built from what it needs.
 
 use std::sync::Arc;
 
