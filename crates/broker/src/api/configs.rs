@@ -52,7 +52,7 @@ pub(super) async fn incremental_alter(
     mut request: IncrementalAlterConfigsRequest,
 ) -> Result<IncrementalAlterConfigsResponse, String> {
     let mut here: Places<_> = alter_loggers(&context, &request).into_iter().collect();
-    if context.services.control.controller().remote().is_some() {
+    if context.services.control.is_joined() {
         let refused = context
             .services
             .node
@@ -82,7 +82,7 @@ pub(super) async fn alter(
     mut request: AlterConfigsRequest,
 ) -> Result<AlterConfigsResponse, String> {
     let mut here = Places::new();
-    if context.services.control.controller().remote().is_some() {
+    if context.services.control.is_joined() {
         let refused = context
             .services
             .node
