@@ -45,5 +45,5 @@ pub use request::{
 pub(crate) use request::{deleted_group, join_error, left_member, no_offset, sync_error};
 pub(crate) use reserved::list as list_reserved;
 pub use reserved::{ReservedRecord, ReservedType};
-pub use then::{HostedJoin, StaticRejoin, StoredAssignment, Then};
+pub use then::{ClassicJoin, StaticRejoin, StoredAssignment, Then};
 pub use timer::GroupTimer;

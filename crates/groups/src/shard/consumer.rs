@@ -293,7 +293,7 @@ impl GroupShard {
                 if then.is_some() {
                     self.waits_no_more(group_id, &response.member_id, out);
                 }
-                out.then = then.map(|then| Then::HostedJoins(vec![then]));
+                out.then = then.map(|then| Then::ClassicJoins(vec![then]));
                 Reply::AfterCommit(GroupResponse::JoinGroup(response))
             }
             // The callers know what to do about it.

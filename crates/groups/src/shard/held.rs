@@ -52,8 +52,8 @@ impl GroupShard {
         (out.records.is_empty() && self.config.of_group(group).heartbeat_push).then_some(heartbeat)
     }
 
-    /// Holds the answer to a classic member's heartbeat if it says nothing. Members that Kafka's rules
-    /// host in a consumer group are told by others than these.
+    /// Holds the answer to a classic member's heartbeat if it says nothing. Not for classic members of a consumer group by
+    /// Kafka's rules: other code answers those.
     pub(super) fn hold_classic(
         &mut self,
         context: &RequestContext,

@@ -357,7 +357,7 @@ impl Shard for GroupShard {
                         group.finish_static_rejoin(&rejoin, result, env);
                     });
                 }
-                Then::HostedJoins(joined) => {
+                Then::ClassicJoins(joined) => {
                     for joined in joined.iter().filter(|_| result.is_ok()) {
                         self.with_consumer_group(&joined.group, now, out, |step| {
                             step.classic_joined(joined);
