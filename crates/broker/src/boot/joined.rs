@@ -262,7 +262,7 @@ impl JoinedSide {
 
 /// Serves for a moment longer: the next request of a client is answered with the new leader. If its connection broke, the
 /// client would have to ask for metadata. Ends when no client was answered so for a while.
-async fn name_leaders(services: &Arc<Services>) {
+async fn name_leaders(services: &Services) {
     let deadline = tokio::time::Instant::now() + NAME_LEADERS_MAX;
     let mut named = services.node.metrics().leader_hints.get();
     let mut shutdown = services.node.subscribe_shutdown();
