@@ -88,7 +88,7 @@ pub(crate) fn admit(
     granted: &mut HashSet<(Uuid, i32)>,
 ) -> Result<Admission, Refused> {
     let Some(member) = step.group.member(&newcomer.member).cloned() else {
-        step.live().pending.remove(&newcomer.member);
+        step.consumer_state().pending.remove(&newcomer.member);
         return Ok(Admission::Gone(farewell(step, newcomer)));
     };
     let epoch = step.group.epochs().assignment;

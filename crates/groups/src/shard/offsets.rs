@@ -54,7 +54,7 @@ impl GroupShard {
             completed_rebalances: &mut self.counters.completed_rebalances,
             rebalances: &mut self.rebalances,
         };
-        let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
+        let group = commit_group(kind, &mut self.classic_groups, &self.logged, &request.group_id);
         let response = commit_offsets(group, request, context.api_version, &mut env);
         self.counters.offset_commits += out.records.len() as u64;
         GroupResponse::OffsetCommit(response)
@@ -69,7 +69,7 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> GroupResponse {
-        let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
+        let group = commit_group(kind, &mut self.classic_groups, &self.logged, &request.group_id);
         let response = commit_transactional_offsets(
             group,
             request,
@@ -110,7 +110,7 @@ impl GroupShard {
         request: &OffsetDeleteRequest,
         out: &mut Out,
     ) -> GroupResponse {
-        let response = self.live.get(request.group_id.as_str()).map(|group| {
+        let response = self.classic_groups.get(request.group_id.as_str()).map(|group| {
             refuse_delete(group).unwrap_or_else(|| {
                 let is_subscribed = |topic: &str| group.is_subscribed_to(topic);
                 delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
@@ -156,7 +156,7 @@ impl GroupShard {
             expired += records.len() - before;
             nothing_left
         };
-        for group in self.live.values() {
+        for group in self.classic_groups.values() {
             if expire(&Expiry::of_classic(group), &mut out.records)
                 && group.is(ClassicGroupState::Empty)
             {

@@ -153,7 +153,7 @@ impl Step<'_, '_> {
     /// A classic member's join is committed: it has to sync and to send heartbeats.
     pub(crate) fn classic_joined(&mut self, joined: &ClassicJoin) {
         let ClassicJoin { group, member, .. } = joined;
-        self.live().pending.remove(member);
+        self.consumer_state().pending.remove(member);
         self.cx.out.cancel(GroupTimer::ClassicJoin(group.clone(), member.clone()));
         self.schedule_session(member, joined.session_timeout_ms);
         let timeout_ms = u64::try_from(joined.rebalance_timeout_ms).unwrap_or(0);
@@ -317,7 +317,7 @@ impl Step<'_, '_> {
                     }
                     ErrorCode::NONE
                 }
-                Err(_) if self.cx.live.is_pending(self.id, member_id) => {
+                Err(_) if self.cx.consumer_state.is_pending(self.id, member_id) => {
                     forgotten.push(member_id.to_owned());
                     ErrorCode::NONE
                 }
@@ -332,7 +332,7 @@ impl Step<'_, '_> {
             members.map(|m| leave(&m.member_id, m.group_instance_id.as_deref())).collect()
         };
         for member_id in forgotten {
-            self.live().pending.remove(member_id.as_str());
+            self.consumer_state().pending.remove(member_id.as_str());
         }
         let downgrade = self.fence(&leaving)?;
         Ok((LeaveGroupResponse { members, ..Default::default() }, downgrade))
