@@ -15,6 +15,7 @@ mod kills;
 mod krafka;
 mod limited;
 mod machines;
+mod map;
 mod mixed;
 mod nextest;
 #[path = "../../crates/testkit/src/ports.rs"]

@@ -1,6 +1,6 @@
 //! The house rules that compilers do not check: who may depend on whom, what pure crates must not
 //! touch, licences and sources of dependencies, the length and the headers of files, leftovers. Imports
-//! inside a crate are checked in [`crate::rooms`].
+//! inside a crate are checked in [`crate::rooms`], and the names in `ARCHITECTURE.md` in [`crate::map`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -9,7 +9,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-use crate::{codegen, rooms};
+use crate::{codegen, map, rooms};
 
 /// Longest file that is still read in one sitting, and what is refused.
 const LINES_WARN: usize = 900;
@@ -132,6 +132,9 @@ pub fn run(root: &Path) -> Result<(), String> {
     sources(root, &files, &mut wrong);
     tests(root, &files, &mut wrong);
     if let Err(why) = rooms::check(root, &mut wrong) {
+        wrong.push(why);
+    }
+    if let Err(why) = map::check(root, &files, &mut wrong) {
         wrong.push(why);
     }
     if let Err(why) = codegen::check(root, &root.join("target/gen-check")) {

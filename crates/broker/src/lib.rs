@@ -1,4 +1,4 @@
-//! Listeners, connections, one file per API, and the wiring between them: a Kafka broker.
+//! A Kafka broker: listeners, connections, the handlers of requests, and the rooms that they use.
 //!
 //! A request runs on its connection's task from frame to append: no queue between network and
 //! disk, no actor per partition. Metadata reaches the data path one way only: records in the
@@ -14,8 +14,10 @@ mod replicas;
 #[cfg(test)]
 mod testing;
 
+pub use boot::error::StartError;
 pub use boot::inspect;
-pub use boot::start::{RunningBroker, STOP_TIMEOUT, StartError};
+pub use boot::running::RunningBroker;
+pub use boot::stop::STOP_TIMEOUT;
 pub use net::hosts::listen;
 pub use node::clock::TestClock;
 pub use node::loggers::{LOGGERS, LogLevel, LogLevels, ROOT_LOGGER, logged_modules};

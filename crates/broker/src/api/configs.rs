@@ -87,7 +87,7 @@ fn refused_here(
     context: &Context,
     refused: impl FnOnce(&ControllerContext<'_>) -> Vec<Option<ApiError>>,
 ) -> impl Iterator<Item = (usize, ApiError)> {
-    let is_joined = context.services.control.controller().remote().is_some();
+    let is_joined = context.services.control.is_joined();
     let refused = is_joined.then(|| context.services.node.with_controller_context(refused));
     let refused = refused.into_iter().flatten().enumerate();
     refused.filter_map(|(at, error)| Some((at, error?)))

@@ -30,7 +30,7 @@ pub(super) async fn handle(
         let has_cordoned_dirs = image.metadata_version().has_cordoned_dirs();
         // Features that this broker does not serve have all its directories cordoned.
         let levels = image.features.levels.iter().map(|(name, level)| (name.as_str(), *level));
-        let is_joined = services.control.controller().remote().is_some();
+        let is_joined = services.control.is_joined();
         let all_cordoned = is_joined && membership::must_be_cordoned(levels);
         let mut by_dir: BTreeMap<_, Vec<(String, DescribeLogDirsPartition)>> = BTreeMap::new();
         for topic in table.iter() {

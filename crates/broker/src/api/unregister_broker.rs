@@ -12,7 +12,7 @@ pub(super) async fn handle(
 ) -> Result<UnregisterBrokerResponse, String> {
     let services = &context.services;
     // A node of Kafka's that is asked for this goes on without leading anything until it is started again.
-    if services.control.controller().remote().is_none() && request.broker_id == services.node.id() {
+    if !services.control.is_joined() && request.broker_id == services.node.id() {
         let reason = format!("node {} is its own controller", request.broker_id);
         return Ok(UnregisterBrokerResponse {
             error_code: ErrorCode::INVALID_REQUEST,

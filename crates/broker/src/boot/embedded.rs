@@ -12,14 +12,13 @@ use thalweg_wire::messages::metadata_record::MetadataRecord;
 use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::applier::{Applier, Serving};
+use crate::boot::error::StartError;
 use crate::boot::listen::controller_listener;
 use crate::boot::metadata_place;
-use crate::boot::open;
+use crate::boot::open::{self, OpenedSide};
 use crate::boot::rooms::Rooms;
-use crate::boot::side::Side;
-use crate::boot::start::{Start, StartError};
 use crate::control::kraft::{Controller, EmbeddedController, MetadataLog, Owner};
-use crate::control::registration::{self, Joining};
+use crate::control::registration::{self, Registration};
 use crate::net::listener::Listener;
 use crate::node::random::Random;
 
@@ -27,7 +26,7 @@ use crate::node::random::Random;
 pub(super) struct EmbeddedSide {
     applier: Applier,
     controller: EmbeddedController,
-    joining: Joining,
+    registration: Registration,
     listener: (String, String, u16),
     /// Records with which a new log begins.
     activation: Mutex<Option<Vec<MetadataRecord>>>,
@@ -49,22 +48,20 @@ pub(super) fn open(
     config: &BrokerConfig,
     listeners: &[Arc<Listener>],
     hooks: Hooks,
-) -> Result<Start, StartError> {
+) -> Result<OpenedSide<EmbeddedSide>, StartError> {
     let opened = open::open_logs(config, cluster_id, hooks)?;
-    let dir = opened.logs.metadata_dir();
     let owner = Owner {
         node_id: config.node_id(),
-        directory_id: dir.id(),
+        directory_id: opened.logs.metadata_dir().id(),
         listener: controller_listener(config, listeners),
         static_voters: config.voters().iter().map(|voter| voter.id).collect(),
         release: MetadataVersion::named(config.format_release_version())
             .unwrap_or(MetadataVersion::LATEST),
     };
-    let (log_config, retention) = open::metadata_log_config(config);
-    let now = opened.node.clock().wall_ms();
-    let metadata = MetadataLog::open(&opened.logs, dir, &owner, log_config, retention, now)
-        .inspect_err(|_| opened.logs.hand_back(&opened.report))?;
-    let joining = open::registration_of(config, &opened, listeners);
+    let metadata = opened.open_metadata(config, |logs, dir, config, retention, now| {
+        MetadataLog::open(logs, dir, &owner, config, retention, now)
+    })?;
+    let registration = open::registration_of(config, &opened, listeners);
     let report = Arc::clone(&opened.report);
     let image = metadata.loader.image().clone();
     let rooms = Rooms::new(opened, image, listeners);
@@ -78,16 +75,16 @@ pub(super) fn open(
     let activation = metadata
         .bootstrap
         .map(|bootstrap| activation_records(config, &bootstrap.levels, bootstrap.unfinished));
-    let services = rooms.with_controller(Controller::Embedded(controller.clone()));
+    let services = rooms.with_controller(Controller::Embedded(controller.clone()), None);
     let side = EmbeddedSide {
         applier,
         controller,
-        joining,
+        registration,
         listener: owner.listener,
         activation: Mutex::new(activation),
         serving: Mutex::default(),
     };
-    Ok(Start::new(services, report, Side::Embedded(Box::new(side))))
+    Ok(OpenedSide { services, report, side })
 }
 
 impl EmbeddedSide {
@@ -106,15 +103,20 @@ impl EmbeddedSide {
     }
 
     /// Begins a new log, registers controller and broker, and unfences the broker. Waits for disks.
-    pub(super) fn enter(&self, services: &Services) -> Result<(), StartError> {
+    pub(super) fn after_serving(&self, services: &Services) -> Result<(), StartError> {
         let failed = |error: &dyn std::fmt::Display| StartError::Metadata(error.to_string());
         if let Some(records) = self.activation.lock().take() {
             self.controller.bootstrap(records).map_err(|error| failed(&error))?;
         }
         log_other_level(services.node.static_config(), &services.node.image());
         let listener = self.listener.clone();
-        registration::join(&services.control, &self.controller, &self.joining, listener)
-            .map_err(StartError::Metadata)?;
+        registration::register_with_own_controller(
+            &services.control,
+            &self.controller,
+            &self.registration,
+            listener,
+        )
+        .map_err(StartError::Metadata)?;
         // What failed, or was found elsewhere than the metadata says, before anything listened.
         services.control.news().wake();
         self.controller.settle(services.node.clock().wall_ms()).map_err(|error| failed(&error))

@@ -6,18 +6,19 @@ use std::time::Duration;
 use parking_lot::Mutex;
 use thalweg_metadata::config::BrokerConfig;
 use thalweg_metadata::lifecycle::BrokerState;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::applier::{JoinedApplier, Serving};
+use crate::boot::error::StartError;
+use crate::boot::housekeeping;
+use crate::boot::open::{self, OpenedSide};
 use crate::boot::rooms::Rooms;
-use crate::boot::side::Side;
-use crate::boot::start::{Start, StartError};
-use crate::boot::{housekeeping, open};
 use crate::control::kraft::{
-    Controller, ObserverLog, ObserverTask, QuorumConfig, RemoteController,
+    Channel, Controller, ObserverLog, ObserverTask, QuorumConfig, QuorumStatus, RemoteController,
 };
 use crate::control::membership::{self, Cluster, Life};
 use crate::net::listener::Listener;
@@ -47,6 +48,10 @@ pub(super) struct FoundCluster {
 /// The controllers of other nodes, and what the start has still to do with them.
 pub(super) struct JoinedSide {
     applier: Arc<JoinedApplier>,
+    /// The broker's registration and heartbeats, and the connection for them.
+    life: Arc<Life>,
+    heartbeats: Arc<Channel>,
+    quorum: watch::Receiver<QuorumStatus>,
     /// Taken when it runs.
     observer: Mutex<Option<ObserverTask>>,
     deadline: Instant,
@@ -86,21 +91,17 @@ pub(super) fn open(
     config: &BrokerConfig,
     listeners: &[Arc<Listener>],
     hooks: Hooks,
-) -> Result<Start, StartError> {
+) -> Result<OpenedSide<JoinedSide>, StartError> {
     let FoundCluster { cluster, quorum, deadline } = found;
     let opened = open::open_logs(config, cluster.id.clone(), hooks)?;
-    let dir = opened.logs.metadata_dir();
-    let (log_config, retention) = open::metadata_log_config(config);
-    let now = opened.node.clock().wall_ms();
-    let log = ObserverLog::open(&opened.logs, dir, log_config, retention, now)
-        .inspect_err(|_| opened.logs.hand_back(&opened.report))?;
+    let log = opened.open_metadata(config, ObserverLog::open)?;
     let image = log.image().clone();
-    let joining = open::registration_of(config, &opened, listeners);
+    let registration = open::registration_of(config, &opened, listeners);
     let report = Arc::clone(&opened.report);
-    let settings = membership::lifecycle_settings(config, joining.registration());
+    let settings = membership::lifecycle_settings(config, registration.request());
     let cordoned = membership::cordoned(opened.logs.dirs(), config, &image);
     let life = Arc::new(Life::new(settings, cordoned, Arc::clone(&opened.node)));
-    let directory_id = dir.id();
+    let directory_id = opened.logs.metadata_dir().id();
     let rooms = Rooms::new(opened, image, listeners);
     let applier = JoinedApplier::new(rooms.applier.clone(), Arc::clone(&life), rooms.dirs.clone());
     let observer = ObserverTask::new(
@@ -110,12 +111,18 @@ pub(super) fn open(
         Arc::clone(&applier) as Arc<dyn MetadataListener>,
         rooms.applier.node.clock().clone(),
     );
+    let quorum = observer.status();
     let timeouts = membership::timeouts(config);
-    let (status, versions) = (observer.status(), &cluster.versions);
-    let remote = RemoteController::new(status, life, config.node_id(), timeouts, versions);
-    let services = rooms.with_controller(Controller::Remote(Box::new(remote)));
-    let side = JoinedSide { applier, observer: Mutex::new(Some(observer)), deadline };
-    Ok(Start::new(services, report, Side::Joined(Box::new(side))))
+    let channel = |what: &str| {
+        let client_id = format!("{}-{what}", config.node_id());
+        Channel::new(quorum.clone(), &client_id, timeouts, &cluster.versions)
+    };
+    let remote = Box::new(RemoteController::new(quorum.clone(), channel));
+    let services = rooms.with_controller(Controller::Remote(remote), Some(Arc::clone(&life)));
+    let heartbeats = Arc::new(channel("heartbeats"));
+    let observer = Mutex::new(Some(observer));
+    let side = JoinedSide { applier, life, heartbeats, quorum, observer, deadline };
+    Ok(OpenedSide { services, report, side })
 }
 
 impl JoinedSide {
@@ -130,15 +137,15 @@ impl JoinedSide {
     }
 
     /// Registers the broker, and catches up with the metadata as far as its registration.
-    pub(super) async fn register(
+    pub(super) async fn before_serving(
         &self,
         services: &Arc<Services>,
         tasks: &mut Vec<JoinHandle<()>>,
     ) -> Result<(), StartError> {
         let observer = self.observer.lock().take();
-        tasks.extend(observer.map(|observer| follow(services, observer)));
-        tasks.extend([live(services), report_lost(services)]);
-        reach(services, BrokerState::Recovery).await
+        tasks.extend(observer.map(|observer| self.follow(services, observer)));
+        tasks.extend([self.live(services), self.report_lost(services)]);
+        self.reach(services, BrokerState::Recovery).await
     }
 
     /// Serves what the metadata says is here. Waits for disks.
@@ -147,123 +154,115 @@ impl JoinedSide {
     }
 
     /// Reports what was found elsewhere than the metadata says, and what failed since.
-    pub(super) fn enter(&self, services: &Arc<Services>) -> JoinHandle<()> {
+    pub(super) fn after_serving(&self, services: &Arc<Services>) -> JoinHandle<()> {
         services.control.news().wake();
         housekeeping::report_directories(services)
     }
 
     /// Lets the controllers unfence the broker, and waits until they have.
-    pub(super) async fn unfence(&self, services: &Arc<Services>) -> Result<(), StartError> {
-        if let Some(remote) = services.control.controller().remote() {
-            remote.life.ready();
-        }
-        reach(services, BrokerState::Running).await
+    pub(super) async fn after_listening(&self, services: &Services) -> Result<(), StartError> {
+        self.life.ready();
+        self.reach(services, BrokerState::Running).await
     }
-}
 
-/// Waits until the broker has come so far; the reason if it stops instead.
-async fn reach(services: &Services, wanted: BrokerState) -> Result<(), StartError> {
-    let Some(remote) = services.control.controller().remote() else { return Ok(()) };
-    let mut state = remote.life.state();
-    let mut shutdown = services.node.subscribe_shutdown();
-    tokio::select! {
-        _ = state.wait_for(|state| *state >= wanted) => Ok(()),
-        _ = shutdown.wait_for(|stop| *stop) => {
-            let reason = services.node.fatal();
-            Err(StartError::Metadata(reason.unwrap_or_else(|| "the broker was stopped".into())))
-        }
-    }
-}
-
-/// Follows the metadata log.
-fn follow(services: &Arc<Services>, observer: ObserverTask) -> JoinHandle<()> {
-    let services = Arc::clone(services);
-    tokio::spawn(async move {
+    /// Waits until the broker has come so far; the reason if it stops instead.
+    async fn reach(&self, services: &Services, wanted: BrokerState) -> Result<(), StartError> {
+        let mut state = self.life.state();
         let mut shutdown = services.node.subscribe_shutdown();
-        let stopped = async move {
-            let _ = shutdown.wait_for(|stop| *stop).await;
-        };
-        let failure = match CatchPanic(observer.run(stopped)).await {
-            Ok(Ok(())) => return,
-            Ok(Err(failure)) => failure,
-            Err(()) => {
-                services.node.metrics().panics.add(1);
-                return services
-                    .node
-                    .fail("what follows the metadata log panicked; see the message above");
+        tokio::select! {
+            _ = state.wait_for(|state| *state >= wanted) => Ok(()),
+            _ = shutdown.wait_for(|stop| *stop) => {
+                let reason = services.node.fatal();
+                Err(StartError::Metadata(reason.unwrap_or_else(|| "the broker was stopped".into())))
             }
-        };
-        tracing::error!(%failure, "this broker knows nothing new from here on");
-        match services.control.controller().remote() {
-            // Others go on without it. What it has is still there for who repairs it.
-            Some(remote)
-                if !failure.is_fatal && *remote.life.state().borrow() >= BrokerState::Running =>
-            {
-                remote.life.faulty();
-            }
-            _ => services.node.fail(&failure.to_string()),
         }
-    })
-}
-
-/// Talks to the controllers.
-fn live(services: &Arc<Services>) -> JoinHandle<()> {
-    let served = Arc::clone(services);
-    services.node.spawn_until_stopped(async move {
-        let Some(remote) = served.control.controller().remote() else { return };
-        let metadata = || (remote.status().applied, served.node.image().0);
-        if let Err(error) = remote.life.run(&remote.heartbeats, metadata).await {
-            tracing::error!(%error, "this broker stops");
-            served.node.fail(&error.to_string());
-        }
-    })
-}
-
-/// Tells the broker's life in the cluster of directories that went offline.
-fn report_lost(services: &Arc<Services>) -> JoinHandle<()> {
-    let served = Arc::clone(services);
-    services.node.spawn_until_stopped(async move {
-        let Some(remote) = served.control.controller().remote() else { return };
-        let mut lost = served.control.news().lost();
-        // Directories that failed while they were opened are reported once the broker serves.
-        let known = lost.borrow_and_update().len();
-        while lost.changed().await.is_ok() {
-            let ids = lost.borrow_and_update()[known..].to_vec();
-            remote.life.directories_lost(ids);
-        }
-    })
-}
-
-/// Waits until what this broker leads has moved to others.
-pub(super) async fn leave(services: &Arc<Services>, remote: &RemoteController) {
-    if services.node.is_stopping() || !services.node.settings().config.controlled_shutdown() {
-        return;
     }
-    if remote.life.shut_down() {
-        return;
-    }
-    let left = reach(services, BrokerState::ShuttingDown);
-    let silence = async {
-        while remote.life.unheard() < UNHEARD_MAX {
-            tokio::time::sleep(Duration::from_millis(500)).await;
-        }
-    };
-    tokio::select! {
-        left = left => {
-            if left.is_ok() {
-                name_leaders(services).await;
+
+    /// Follows the metadata log.
+    fn follow(&self, services: &Arc<Services>, observer: ObserverTask) -> JoinHandle<()> {
+        let (services, life) = (Arc::clone(services), Arc::clone(&self.life));
+        tokio::spawn(async move {
+            let mut shutdown = services.node.subscribe_shutdown();
+            let stopped = async move {
+                let _ = shutdown.wait_for(|stop| *stop).await;
+            };
+            let failure = match CatchPanic(observer.run(stopped)).await {
+                Ok(Ok(())) => return,
+                Ok(Err(failure)) => failure,
+                Err(()) => {
+                    services.node.metrics().panics.add(1);
+                    return services
+                        .node
+                        .fail("what follows the metadata log panicked; see the message above");
+                }
+            };
+            tracing::error!(%failure, "this broker knows nothing new from here on");
+            if failure.is_fatal || *life.state().borrow() < BrokerState::Running {
+                return services.node.fail(&failure.to_string());
             }
+            // Other brokers take its leaderships over. Its logs stay readable, for a repair.
+            life.faulty();
+        })
+    }
+
+    /// Sends the registration and heartbeats.
+    fn live(&self, services: &Arc<Services>) -> JoinHandle<()> {
+        let (life, channel) = (Arc::clone(&self.life), Arc::clone(&self.heartbeats));
+        let (node, quorum) = (Arc::clone(&services.node), self.quorum.clone());
+        services.node.spawn_until_stopped(async move {
+            let metadata = || (quorum.borrow().applied, node.image().0);
+            if let Err(error) = life.run(&channel, metadata).await {
+                tracing::error!(%error, "this broker stops");
+                node.fail(&error.to_string());
+            }
+        })
+    }
+
+    /// Passes directories that go offline on to the broker's life in the cluster.
+    fn report_lost(&self, services: &Arc<Services>) -> JoinHandle<()> {
+        let life = Arc::clone(&self.life);
+        let mut lost = services.control.news().lost();
+        services.node.spawn_until_stopped(async move {
+            // Directories that failed while they were opened are reported once the broker serves.
+            let known = lost.borrow_and_update().len();
+            while lost.changed().await.is_ok() {
+                let ids = lost.borrow_and_update()[known..].to_vec();
+                life.directories_lost(ids);
+            }
+        })
+    }
+
+    /// Waits until the broker's leaderships have moved to other brokers.
+    pub(super) async fn leave(&self, services: &Services) {
+        if services.node.is_stopping() || !services.node.settings().config.controlled_shutdown() {
             return;
         }
-        () = tokio::time::sleep(CONTROLLED_SHUTDOWN) => {}
-        () = silence => {}
+        if self.life.shut_down() {
+            return;
+        }
+        let left = self.reach(services, BrokerState::ShuttingDown);
+        let silence = async {
+            while self.life.unheard() < UNHEARD_MAX {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+            }
+        };
+        tokio::select! {
+            left = left => {
+                if left.is_ok() {
+                    name_leaders(services).await;
+                }
+                return;
+            }
+            () = tokio::time::sleep(CONTROLLED_SHUTDOWN) => {}
+            () = silence => {}
+        }
+        tracing::warn!("the controllers have not let this broker go: it stops nevertheless");
     }
-    tracing::warn!("the controllers have not let this broker go: it stops nevertheless");
 }
 
-/// Serves on for a moment: clients that have not heard who leads now are told with the next request that they send
-/// here, where a connection that breaks would have them ask for metadata. It ends when nobody has asked for a while.
-async fn name_leaders(services: &Arc<Services>) {
+/// Serves for a moment longer: the next request of a client is answered with the new leader. If its connection broke, the
+/// client would have to ask for metadata. Ends when no client was answered so for a while.
+async fn name_leaders(services: &Services) {
     let deadline = tokio::time::Instant::now() + NAME_LEADERS_MAX;
     let mut named = services.node.metrics().leader_hints.get();
     let mut shutdown = services.node.subscribe_shutdown();

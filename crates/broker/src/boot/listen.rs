@@ -8,7 +8,7 @@ use tokio::task::JoinHandle;
 
 use crate::api::connection::ConnectionRequests;
 use crate::api::services::Services;
-use crate::boot::start::StartError;
+use crate::boot::error::StartError;
 use crate::net::hosts;
 use crate::net::listener::{self, BoundSocket, Listener, SocketOptions};
 

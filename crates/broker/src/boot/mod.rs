@@ -2,7 +2,10 @@
 
 pub(crate) mod applier;
 mod descriptors;
+mod dir_failures;
 mod embedded;
+pub(crate) mod error;
+mod executor;
 pub(crate) mod housekeeping;
 pub mod inspect;
 mod joined;
@@ -10,6 +13,8 @@ mod listen;
 mod metadata_place;
 mod open;
 mod rooms;
+pub(crate) mod running;
 mod side;
 mod spare_worker;
 pub(crate) mod start;
+pub(crate) mod stop;

@@ -4,16 +4,20 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use thalweg_log::{DirFailureListener, LoadStats, LogManager, ManagerConfig, OpenReport};
+use thalweg_log::{
+    DirFailureListener, LoadStats, LogConfig, LogDir, LogManager, ManagerConfig, OpenReport,
+};
 use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig};
 use thalweg_metadata::image::MetadataImage;
 use thalweg_wire::Uuid;
 
 use crate::Hooks;
+use crate::api::services::Services;
 use crate::boot::descriptors::Shares;
-use crate::boot::housekeeping::{BlockingExecutor, DirFailures};
-use crate::boot::start::StartError;
-use crate::control::kraft::Retention;
+use crate::boot::dir_failures::DirFailures;
+use crate::boot::error::StartError;
+use crate::boot::executor::BlockingExecutor;
+use crate::control::kraft::{MetadataLogError, Retention};
 use crate::control::registration;
 use crate::net::listener::Listener;
 use crate::node::Node;
@@ -85,10 +89,44 @@ pub(super) fn open_logs(
             "bytes behind the last whole batch were cut off"
         );
     }
-    let metadata_dir = logs.metadata_dir();
-    failures.opened(metadata_dir.id());
-    metadata_dir.check().map_err(|e| StartError::Metadata(e.to_string()))?;
+    failures.opened(logs.metadata_dir().id());
     Ok(Opened { node, logs, report: Arc::new(report), shares, topics, news, fetch_memory })
+}
+
+impl Opened {
+    /// Opens the metadata log. If that fails, the directories are given back as cleanly closed, those that were.
+    pub(super) fn open_metadata<T>(
+        &self,
+        config: &BrokerConfig,
+        open: impl FnOnce(
+            &LogManager,
+            &Arc<LogDir>,
+            LogConfig,
+            Retention,
+            i64,
+        ) -> Result<T, MetadataLogError>,
+    ) -> Result<T, StartError> {
+        let dir = self.logs.metadata_dir();
+        let (log_config, retention) = metadata_log_config(config);
+        let now = self.node.clock().wall_ms();
+        let checked = dir.check().map_err(|error| StartError::Metadata(error.to_string()));
+        let metadata =
+            checked.and_then(|()| Ok(open(&self.logs, dir, log_config, retention, now)?));
+        metadata.inspect_err(|_| self.logs.hand_back(&self.report))
+    }
+}
+
+/// A broker with its metadata log open, and its controller's side, before anything is served.
+pub(super) struct OpenedSide<T> {
+    pub(super) services: Arc<Services>,
+    pub(super) report: Arc<OpenReport>,
+    pub(super) side: T,
+}
+
+impl<T> OpenedSide<T> {
+    pub(super) fn map<U>(self, side: impl FnOnce(T) -> U) -> OpenedSide<U> {
+        OpenedSide { services: self.services, report: self.report, side: side(self.side) }
+    }
 }
 
 /// The log directories, and that of the metadata log.
@@ -98,17 +136,17 @@ pub(crate) fn directories(config: &BrokerConfig) -> (Vec<PathBuf>, PathBuf) {
 }
 
 /// How the metadata log is kept.
-pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (thalweg_log::LogConfig, Retention) {
+pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (LogConfig, Retention) {
     let segment_bytes =
         config.internal_metadata_segment_bytes().unwrap_or(config.metadata_segment_bytes());
-    let log = thalweg_log::LogConfig {
+    let log = LogConfig {
         segment_bytes: u32::try_from(segment_bytes).unwrap_or(u32::MAX),
         segment_ms: config.metadata_segment_ms(),
         max_message_bytes: u32::MAX,
         // Checkpoints decide what may go.
         retention_bytes: -1,
         retention_ms: -1,
-        ..thalweg_log::LogConfig::default()
+        ..LogConfig::default()
     };
     let retention = Retention {
         snapshot_after_bytes: u64::try_from(config.metadata_snapshot_record_bytes())
@@ -125,11 +163,11 @@ pub(super) fn registration_of(
     config: &BrokerConfig,
     opened: &Opened,
     listeners: &[Arc<Listener>],
-) -> registration::Joining {
+) -> registration::Registration {
     let online = opened.logs.dirs().iter().filter(|dir| dir.check().is_ok());
     let mut directories: Vec<Uuid> = online.map(|dir| dir.id()).collect();
     directories.sort_unstable();
-    registration::Joining {
+    registration::Registration {
         node_id: config.node_id(),
         incarnation: opened.node.random().uuid(),
         endpoints: listeners

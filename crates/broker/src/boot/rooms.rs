@@ -1,4 +1,4 @@
-//! The rooms of a broker are built in their order, each from what it needs.
+//! The rooms of a broker, each built from what it needs.
 
 use std::sync::Arc;
 
@@ -14,6 +14,7 @@ use crate::boot::applier::Applier;
 use crate::boot::open::Opened;
 use crate::control::Control;
 use crate::control::kraft::Controller;
+use crate::control::membership::Life;
 use crate::control::producer_ids::ProducerIds;
 use crate::coordination::groups::Groups;
 use crate::coordination::runtime::RuntimeConfig;
@@ -79,12 +80,16 @@ impl Rooms {
         Rooms { applier, producer_ids, dirs, fetch_budget }
     }
 
-    /// The broker with its controller.
-    pub(super) fn with_controller(self, controller: Controller) -> Arc<Services> {
+    /// The broker with its controller. `life` is the broker's in the cluster of other nodes' controllers.
+    pub(super) fn with_controller(
+        self,
+        controller: Controller,
+        life: Option<Arc<Life>>,
+    ) -> Arc<Services> {
         let Rooms { applier, producer_ids, dirs, fetch_budget } = self;
         let Applier { node, replicas, coordination, sockets, news } = applier;
         Arc::new(Services {
-            control: Control::new(Arc::clone(&node), controller, producer_ids, dirs, news),
+            control: Control::new(Arc::clone(&node), controller, life, producer_ids, dirs, news),
             front: Front::new(node.static_config(), sockets, fetch_budget),
             node,
             replicas,

@@ -10,8 +10,9 @@ use crate::Hooks;
 use crate::api::services::Services;
 use crate::boot::applier::Serving;
 use crate::boot::embedded::{self, EmbeddedSide};
+use crate::boot::error::StartError;
 use crate::boot::joined::{self, FoundCluster, JoinedSide};
-use crate::boot::start::{Start, StartError, blocking};
+use crate::boot::open::OpenedSide;
 use crate::net::listener::Listener;
 
 /// The cluster that a broker is for, before anything is opened.
@@ -40,12 +41,22 @@ impl Found {
         config: &BrokerConfig,
         listeners: &[Arc<Listener>],
         hooks: Hooks,
-    ) -> Result<Start, StartError> {
-        match self {
-            Found::Own(id) => embedded::open(id, config, listeners, hooks),
-            Found::Joined(found) => joined::open(found, config, listeners, hooks),
-        }
+    ) -> Result<OpenedSide<Side>, StartError> {
+        Ok(match self {
+            Found::Own(id) => embedded::open(id, config, listeners, hooks)?
+                .map(|side| Side::Embedded(Box::new(side))),
+            Found::Joined(found) => joined::open(found, config, listeners, hooks)?
+                .map(|side| Side::Joined(Box::new(side))),
+        })
     }
+}
+
+/// Does work that waits for disks, on a thread that may wait.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StartError> + Send + 'static,
+) -> Result<T, StartError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| StartError::Other(format!("start failed: {error}")))?
 }
 
 /// The controller's side, once the directories are open.
@@ -71,15 +82,15 @@ impl Side {
         }
     }
 
-    /// Registers the broker where that comes before its metadata.
-    pub(super) async fn register(
+    /// Registers the broker, where other nodes' controllers do that.
+    pub(super) async fn before_serving(
         &self,
         services: &Arc<Services>,
         tasks: &mut Vec<JoinHandle<()>>,
     ) -> Result<(), StartError> {
         match self {
             Side::Embedded(_) => Ok(()),
-            Side::Joined(side) => side.register(services, tasks).await,
+            Side::Joined(side) => side.before_serving(services, tasks).await,
         }
     }
 
@@ -91,23 +102,31 @@ impl Side {
         }
     }
 
-    /// Enters the cluster with what was found; gives a task that goes on. An embedded controller registers and unfences the
-    /// broker here. Waits for disks.
-    pub(super) fn enter(
+    /// Reports what the start has found; gives a task that goes on with that. An embedded controller registers and unfences
+    /// the broker. Waits for disks.
+    pub(super) fn after_serving(
         &self,
         services: &Arc<Services>,
     ) -> Result<Option<JoinHandle<()>>, StartError> {
         match self {
-            Side::Embedded(side) => side.enter(services).map(|()| None),
-            Side::Joined(side) => Ok(Some(side.enter(services))),
+            Side::Embedded(side) => side.after_serving(services).map(|()| None),
+            Side::Joined(side) => Ok(Some(side.after_serving(services))),
         }
     }
 
-    /// Waits until clients may come.
-    pub(super) async fn unfence(&self, services: &Arc<Services>) -> Result<(), StartError> {
+    /// Waits until other nodes' controllers have unfenced the broker.
+    pub(super) async fn after_listening(&self, services: &Arc<Services>) -> Result<(), StartError> {
         match self {
             Side::Embedded(_) => Ok(()),
-            Side::Joined(side) => side.unfence(services).await,
+            Side::Joined(side) => side.after_listening(services).await,
+        }
+    }
+
+    /// Hands the broker's leaderships over, where there are other nodes.
+    pub(super) async fn before_stop(&self, services: &Arc<Services>) {
+        match self {
+            Side::Embedded(_) => {}
+            Side::Joined(side) => side.leave(services).await,
         }
     }
 }

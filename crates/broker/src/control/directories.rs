@@ -35,7 +35,7 @@ impl Control {
         look_at(answer.as_ref().map_err(ToString::to_string));
         let is_taken = answer.is_ok_and(|answer| answer.error_code.is_ok());
         // The embedded controller answers once and for all.
-        if !is_taken && self.controller.remote().is_some() {
+        if !is_taken && self.is_joined() {
             tokio::time::sleep(RETRY).await;
             self.news.note_again(assignments);
         }

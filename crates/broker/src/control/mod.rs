@@ -17,12 +17,15 @@ use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
 use auto_topics::AutoTopics;
 use kraft::{Client, Controller, ControllerError};
+use membership::Life;
 use producer_ids::ProducerIds;
 
 /// The node's controller, and its requests to it.
 pub(crate) struct Control {
     node: Arc<Node>,
     controller: Controller,
+    /// The broker's life in the cluster, if it has joined the controllers of other nodes.
+    life: Option<Arc<Life>>,
     producer_ids: Arc<ProducerIds>,
     /// The node's log directories.
     dirs: Vec<Arc<LogDir>>,
@@ -36,6 +39,7 @@ impl Control {
     pub(crate) fn new(
         node: Arc<Node>,
         controller: Controller,
+        life: Option<Arc<Life>>,
         producer_ids: Arc<ProducerIds>,
         dirs: Vec<Arc<LogDir>>,
         news: Arc<DirectoryNews>,
@@ -43,6 +47,7 @@ impl Control {
         Arc::new(Control {
             node,
             controller,
+            life,
             producer_ids,
             dirs,
             news,
@@ -53,6 +58,11 @@ impl Control {
 
     pub(crate) fn controller(&self) -> &Controller {
         &self.controller
+    }
+
+    /// Whether the controllers are those of other nodes.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.life.is_some()
     }
 
     /// News of log directories that are to be reported.

@@ -1,5 +1,5 @@
-//! How this broker becomes part of its own cluster: registered, then unfenced; and how it leaves.
-//! The same requests that a joining broker sends to controllers elsewhere go to the decisions here.
+//! The broker's registration, and how an embedded controller registers and unfences its broker. Controllers of other nodes
+//! get the same requests from `membership`.
 
 use std::sync::Arc;
 
@@ -12,17 +12,16 @@ use thalweg_wire::messages::{
     controller_registration_request,
 };
 
-use crate::control::Control;
-use crate::control::directories;
 use crate::control::kraft::EmbeddedController;
+use crate::control::{Control, directories, membership};
 use crate::node::settings::cordoned_dirs;
 
 /// Security protocol PLAINTEXT.
 const PLAINTEXT: i16 = 0;
 
-/// What the broker says of itself.
+/// What the broker registers with.
 #[derive(Debug)]
-pub(crate) struct Joining {
+pub(crate) struct Registration {
     pub(crate) node_id: i32,
     pub(crate) incarnation: Uuid,
     /// Name, host and port of each listener.
@@ -33,9 +32,9 @@ pub(crate) struct Joining {
     pub(crate) cluster_id: String,
 }
 
-impl Joining {
-    /// The registration of this broker.
-    pub(crate) fn registration(&self) -> BrokerRegistrationRequest {
+impl Registration {
+    /// The request to a controller.
+    pub(crate) fn request(&self) -> BrokerRegistrationRequest {
         BrokerRegistrationRequest {
             broker_id: self.node_id,
             cluster_id: self.cluster_id.clone(),
@@ -71,16 +70,16 @@ impl Joining {
 
 /// Registers the embedded controller, at its listener, and the broker; says where partitions lie, and unfences
 /// the broker.
-pub(crate) fn join(
+pub(crate) fn register_with_own_controller(
     control: &Arc<Control>,
     controller: &EmbeddedController,
-    joining: &Joining,
+    registration: &Registration,
     (name, host, port): (String, String, u16),
 ) -> Result<(), String> {
     let features = || thalweg_metadata::features::SUPPORTED.iter();
     let request = ControllerRegistrationRequest {
-        controller_id: joining.node_id,
-        incarnation_id: joining.incarnation,
+        controller_id: registration.node_id,
+        incarnation_id: registration.incarnation,
         listeners: vec![controller_registration_request::Listener {
             name,
             host,
@@ -106,7 +105,7 @@ pub(crate) fn join(
         return Err(format!("the controller was not registered: {}", answer.error_code));
     }
 
-    let request = joining.registration();
+    let request = registration.request();
     let answer = send(controller, &request)?;
     if answer.error_code.is_err() {
         return Err(format!("the broker was not registered: {}", answer.error_code));
@@ -129,7 +128,7 @@ fn send<R: ControllerRequest>(
     controller.send_blocking(request).map_err(|error| error.to_string())
 }
 
-/// What a broker that serves says of itself now.
+/// The heartbeat of a broker that serves.
 fn heartbeat(control: &Control) -> BrokerHeartbeatRequest {
     BrokerHeartbeatRequest {
         broker_id: control.node.id(),
@@ -149,22 +148,18 @@ fn offline(dirs: &[Arc<LogDir>]) -> Vec<Uuid> {
     failed.map(|dir| dir.id()).filter(|id| !id.is_zero()).collect()
 }
 
-/// Tells the controller which directories are cordoned and which are offline, if that is news:
-/// nobody leads what is in an offline one, and it is no longer in the registration.
+/// Reports to the controller which directories are cordoned and which are offline. Partitions in an offline directory get
+/// no leader here, and the directory leaves the registration.
 pub(crate) async fn report_directories(control: &Arc<Control>) {
-    if let Some(remote) = control.controller().remote() {
-        remote.life.directories_lost(offline(&control.dirs));
+    if let Some(life) = &control.life {
+        life.directories_lost(offline(&control.dirs));
         let image = control.node.image();
         let config = &control.node.settings().config;
-        remote.life.set_cordoned(crate::control::membership::cordoned(
-            &control.dirs,
-            config,
-            &image,
-        ));
+        life.set_cordoned(membership::cordoned(&control.dirs, config, &image));
         return;
     }
     if control.node.image().cluster.broker(control.node.id()).is_none_or(|node| node.fenced) {
-        // Before it joined: the heartbeat that unfences it says the same.
+        // Not unfenced yet: the heartbeat that unfences it says the same.
         return;
     }
     let _heartbeat = control.heartbeat.lock().await;

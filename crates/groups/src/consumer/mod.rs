@@ -36,6 +36,6 @@ pub(crate) use reconcile::Reconciliation;
 
 pub use crate::jobs::{RegexJob, RegexesResolved, ResolvedRegex, TargetComputed, TargetJob};
 pub use crate::model::{
-    ClassicMetadata, ConsumerGroupRecord, ConsumerMember, HostedJoin, MemberMetadata, MemberState,
+    ClassicJoin, ClassicMetadata, ConsumerGroupRecord, ConsumerMember, MemberMetadata, MemberState,
     OwnedPartition, OwnedPartitions,
 };

@@ -106,7 +106,7 @@ fn joining(
             None => Joining::New(id),
         });
     }
-    let pending = step.live().pending.get(claimed).cloned();
+    let pending = step.consumer_state().pending.get(claimed).cloned();
     let pending = pending.filter(|id| step.group.member(id).is_none());
     match (instance_id, pending) {
         (None, Some(id)) => Ok(Joining::New(id)),
@@ -121,11 +121,11 @@ fn hand_out(
     id: Arc<str>,
     request: &JoinGroupRequest,
 ) -> Result<Joined, Refused> {
-    if step.live().pending.len() >= step.cx.config.max_pending_members {
+    if step.consumer_state().pending.len() >= step.cx.config.max_pending_members {
         let message = "Too many members were given an id and have not joined.";
         return Err(refuse(ErrorCode::GROUP_MAX_SIZE_REACHED, message));
     }
-    step.live().pending.insert(id.clone());
+    step.consumer_state().pending.insert(id.clone());
     step.schedule_session(&id, request.session_timeout_ms);
     let response = join_error(&id, ErrorCode::MEMBER_ID_REQUIRED);
     Ok(Joined { response, then: None, downgrade: None })
@@ -186,14 +186,14 @@ fn starts_round_for_left_out(
     says_otherwise: bool,
 ) -> bool {
     let epochs = *step.group.epochs();
-    if !step.live().knows_left_out && epochs.assignment == epochs.group {
+    if !step.consumer_state().knows_left_out && epochs.assignment == epochs.group {
         // The group was loaded: its leader is not known.
         let is_left_out = leaves_out(step.group, step.cx.image);
-        let live = step.live();
+        let live = step.consumer_state();
         live.knows_left_out = true;
         live.left_out = is_left_out.then_some((epochs.group, None));
     }
-    let Some((epoch, leader)) = &step.live().left_out else { return false };
+    let Some((epoch, leader)) = &step.consumer_state().left_out else { return false };
     let is_leader = leader.as_ref().is_none_or(|leader| **leader == *member_id);
     *epoch == epochs.group && (says_otherwise || is_leader)
 }

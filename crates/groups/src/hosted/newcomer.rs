@@ -16,7 +16,7 @@ use thalweg_wire::messages::{JoinGroupRequest, JoinGroupResponse};
 use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::formats::CONSUMER_PROTOCOL_TYPE;
-use crate::model::{ConsumerMember, HostedJoin, MemberState, Refused, join_error};
+use crate::model::{ClassicJoin, ConsumerMember, MemberState, Refused, join_error};
 use crate::step::{Joined, Step};
 
 /// The leader that a member is told of in a group in which it is alone. It must not take itself for one.
@@ -88,7 +88,7 @@ pub(crate) fn admit(
     granted: &mut HashSet<(Uuid, i32)>,
 ) -> Result<Admission, Refused> {
     let Some(member) = step.group.member(&newcomer.member).cloned() else {
-        step.live().pending.remove(&newcomer.member);
+        step.consumer_state().pending.remove(&newcomer.member);
         return Ok(Admission::Gone(farewell(step, newcomer)));
     };
     let epoch = step.group.epochs().assignment;
@@ -143,7 +143,7 @@ pub(super) fn joined(
         protocol_name: Some(newcomer.protocol.clone()),
         ..Default::default()
     };
-    let then = HostedJoin {
+    let then = ClassicJoin {
         group: step.id.clone(),
         member: member.id.clone(),
         session_timeout_ms: newcomer.session_timeout_ms,

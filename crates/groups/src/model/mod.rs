@@ -48,5 +48,5 @@ pub(crate) use request::{
 };
 pub(crate) use reserved::list as list_reserved;
 pub use reserved::{ReservedRecord, ReservedType};
-pub use then::{HostedJoin, StaticRejoin, StoredAssignment, Then};
+pub use then::{ClassicJoin, StaticRejoin, StoredAssignment, Then};
 pub use timer::GroupTimer;

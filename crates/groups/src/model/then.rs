@@ -18,7 +18,7 @@ pub enum Then {
     /// Answer a static member that came back.
     StaticRejoin(Box<StaticRejoin>),
     /// Go on with classic members that joined a consumer group.
-    HostedJoins(Vec<HostedJoin>),
+    ClassicJoins(Vec<ClassicJoin>),
 }
 
 /// A generation's assignment is being written.
@@ -44,7 +44,7 @@ pub struct StaticRejoin {
 
 /// What follows when a classic member's join is committed.
 #[derive(Debug)]
-pub struct HostedJoin {
+pub struct ClassicJoin {
     pub(crate) group: Arc<str>,
     pub(crate) member: Arc<str>,
     pub(crate) session_timeout_ms: i32,

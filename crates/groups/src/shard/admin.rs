@@ -25,7 +25,7 @@ impl GroupShard {
         match kind {
             GroupKind::Absent | GroupKind::Reserved(_) => {}
             GroupKind::Classic => {
-                let Some(group) = self.live.get(id) else { return };
+                let Some(group) = self.classic_groups.get(id) else { return };
                 counts.members += group.members().len();
                 match group.state() {
                     ClassicGroupState::Empty => counts.empty += 1,
@@ -127,7 +127,7 @@ impl GroupShard {
                 GroupKind::Consumer | GroupKind::Hosted => ErrorCode::NON_EMPTY_GROUP,
                 // The log does not tell whether it has members.
                 GroupKind::Reserved(_) => ErrorCode::NON_EMPTY_GROUP,
-                GroupKind::Classic => match self.live.get(id.as_str()) {
+                GroupKind::Classic => match self.classic_groups.get(id.as_str()) {
                     None => ErrorCode::GROUP_ID_NOT_FOUND,
                     Some(group) if !group.is(ClassicGroupState::Empty) => {
                         ErrorCode::NON_EMPTY_GROUP

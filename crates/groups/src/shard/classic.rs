@@ -39,7 +39,7 @@ impl GroupShard {
         out: &mut Out,
         run: impl FnOnce(&mut ClassicGroup, &mut Env<'_>) -> R,
     ) -> Option<R> {
-        let group = self.live.get_mut(group_id)?;
+        let group = self.classic_groups.get_mut(group_id)?;
         let mut env = env!(self, now, out);
         group.begin_step();
         let result = run(group, &mut env);
@@ -57,7 +57,7 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) {
-        let is_new = !self.live.contains_key(request.group_id.as_str());
+        let is_new = !self.classic_groups.contains_key(request.group_id.as_str());
         let mut before = out.records.len();
         if is_new {
             if !request.member_id.is_empty() {
@@ -69,11 +69,11 @@ impl GroupShard {
             self.end_consumer_group(&request.group_id, now, out);
             before = out.records.len();
             let id: Arc<str> = request.group_id.as_str().into();
-            self.live.insert(id.clone(), ClassicGroup::new(id, now));
+            self.classic_groups.insert(id.clone(), ClassicGroup::new(id, now));
         }
         let instance_id = request.group_instance_id.as_deref();
         let of_instance = |shard: &GroupShard| {
-            let group = shard.live.get(request.group_id.as_str())?;
+            let group = shard.classic_groups.get(request.group_id.as_str())?;
             group.member_of_instance(instance_id?).cloned()
         };
         let replaced = of_instance(self);
@@ -145,13 +145,13 @@ impl GroupShard {
     /// A group that exists as of the last commit. Its state is the live one, as in Kafka.
     pub(super) fn committed_group(&self, group_id: &str) -> Option<&ClassicGroup> {
         self.logged.committed_group(group_id).filter(|entry| entry.is_classic())?;
-        self.live.get(group_id).or_else(|| self.ending.committed(&group_id.into()))
+        self.classic_groups.get(group_id).or_else(|| self.ending.committed(&group_id.into()))
     }
 
     /// A live group for one that the log brought into being.
     pub(super) fn appear(&mut self, id: Arc<str>, now: Now) {
         let Some(entry) = self.logged.group(&id) else { return };
-        if let Entry::Vacant(vacant) = self.live.entry(id.clone()) {
+        if let Entry::Vacant(vacant) = self.classic_groups.entry(id.clone()) {
             match entry {
                 GroupEntry::Offsets => vacant.insert(ClassicGroup::new(id, now)),
                 GroupEntry::Classic(value) => {

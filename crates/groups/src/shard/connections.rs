@@ -115,7 +115,7 @@ struct DynamicMember {
 impl GroupShard {
     /// `None` if there is no such member, or it is static.
     fn dynamic_member(&self, group: &str, member: &str) -> Option<DynamicMember> {
-        if let Some(live) = self.live.get(group) {
+        if let Some(live) = self.classic_groups.get(group) {
             let member = live.member(member).filter(|member| member.instance_id.is_none())?;
             return Some(DynamicMember {
                 group: live.id().clone(),

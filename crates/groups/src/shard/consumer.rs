@@ -35,7 +35,7 @@ macro_rules! cx {
             account: &$shard.account,
             image: &$shard.image,
             hashes: &mut $shard.hashes,
-            live: &mut $shard.consumers,
+            consumer_state: &mut $shard.consumer_state,
             counters: &mut $shard.counters,
             now: $now,
             out: $out,
@@ -76,14 +76,14 @@ impl GroupShard {
         let id = id.clone();
         let group = self.logged.consumer_group(&id)?;
         let mut cx = cx!(self, now, out);
-        let (started, jobs) = (cx.out.jobs.len(), cx.live.jobs(&id));
+        let (started, jobs) = (cx.out.jobs.len(), cx.consumer_state.jobs(&id));
         let mut step = Step { cx: &mut cx, id: &id, group, records: Vec::new() };
         let stepped = run(&mut step);
         let records = step.records;
         if stepped.is_err() {
             // What was to be computed rests on records that are not written.
             out.jobs.truncate(started);
-            self.consumers.restore_jobs(&id, jobs);
+            self.consumer_state.restore_jobs(&id, jobs);
         }
         Some(stepped.map(|(result, downgrade)| {
             out.records.extend(records);
@@ -116,7 +116,7 @@ impl GroupShard {
             }
             Err(refused) => {
                 out.jobs.truncate(started);
-                self.consumers.forget(id);
+                self.consumer_state.forget(id);
                 Err(refused)
             }
         }
@@ -171,7 +171,7 @@ impl GroupShard {
         }
         let join =
             |step: &mut Step<'_, '_>| step.heartbeat(context, request).map(|heard| (heard, None));
-        let Some(classic) = self.live.get(group_id) else {
+        let Some(classic) = self.classic_groups.get(group_id) else {
             let blank = ConsumerGroup::default();
             return self.with_new_consumer_group(
                 &group_id.into(),
@@ -194,7 +194,7 @@ impl GroupShard {
         note_conversion(&mut self.rebalances, classic);
         start_classic_sessions(&id, &group, out);
         let heard = self.with_new_consumer_group(&id, &group, records, now, out, join)?;
-        if let Some(classic) = self.live.get_mut(&id) {
+        if let Some(classic) = self.classic_groups.get_mut(&id) {
             classic.interrupt(out);
         }
         Ok(heard)
@@ -216,10 +216,10 @@ impl GroupShard {
         let Downgrade { group, rebalances } = downgrade;
         let id = group.id().clone();
         let members: HashSet<&Arc<str>> = group.members().map(|member| &member.id).collect();
-        let pending = self.consumers.pending(&id).filter(|pending| !members.contains(pending));
+        let pending = self.consumer_state.pending(&id).filter(|pending| !members.contains(pending));
         let pending: Vec<Arc<str>> = pending.cloned().collect();
         self.newcomers.fail_group(&id, ErrorCode::REBALANCE_IN_PROGRESS, out);
-        self.live.insert(id.clone(), group);
+        self.classic_groups.insert(id.clone(), group);
         self.with_group(&id, now, out, |group, env| {
             for id in pending {
                 group.expect(id, env);
@@ -293,7 +293,7 @@ impl GroupShard {
                 if then.is_some() {
                     self.waits_no_more(group_id, &response.member_id, out);
                 }
-                out.then = then.map(|then| Then::HostedJoins(vec![then]));
+                out.then = then.map(|then| Then::ClassicJoins(vec![then]));
                 Reply::AfterCommit(GroupResponse::JoinGroup(response))
             }
             // The callers know what to do about it.

@@ -29,13 +29,13 @@ impl GroupShard {
             self.hashes.last_new_topics = Some(version);
         }
         if brings_topics {
-            for group in self.live.values_mut() {
+            for group in self.classic_groups.values_mut() {
                 group.unhostable.take_if(|(_, why)| why.contains(UNKNOWN_TOPIC));
             }
         }
         let Some(changes) = changes else {
             self.hashes.forget_all();
-            self.consumers.refresh_all();
+            self.consumer_state.refresh_all();
             return;
         };
         if !changes.brokers.is_empty() {
@@ -65,7 +65,7 @@ impl GroupShard {
                     false => names.iter().any(|name| topics.contains_key(name)),
                 };
                 if is_concerned {
-                    self.consumers.refresh(id);
+                    self.consumer_state.refresh(id);
                     if is_hosted(group, &self.config, id) {
                         hosted.push(id.clone());
                     } else if self.held.has_group(id) {
@@ -105,7 +105,7 @@ impl GroupShard {
                 if failed {
                     // At once it would fail again.
                     out.schedule_if_absent(GroupTimer::Assign(group), RETRY_MS);
-                } else if out.records.is_empty() && self.consumers.jobs(&group).1.is_none() {
+                } else if out.records.is_empty() && self.consumer_state.jobs(&group).1.is_none() {
                     self.assign_by_heartbeat(&group);
                 }
             }

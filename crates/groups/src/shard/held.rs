@@ -52,8 +52,8 @@ impl GroupShard {
         (out.records.is_empty() && self.config.of_group(group).heartbeat_push).then_some(heartbeat)
     }
 
-    /// Holds the answer to a classic member's heartbeat if it says nothing. Members that Kafka's rules
-    /// host in a consumer group are told by others than these.
+    /// Holds the answer to a classic member's heartbeat if it says nothing. Not for classic members of a consumer group by
+    /// Kafka's rules: other code answers those.
     pub(super) fn hold_classic(
         &mut self,
         context: &RequestContext,
@@ -74,7 +74,9 @@ impl GroupShard {
             | GroupKind::Consumer
             | GroupKind::Reserved(_) => {}
             GroupKind::Classic => {
-                let Some(group) = self.live.get(request.group_id.as_str()) else { return };
+                let Some(group) = self.classic_groups.get(request.group_id.as_str()) else {
+                    return;
+                };
                 let member = group.member(&request.member_id);
                 if let Some(member) = member.filter(|_| group.is(ClassicGroupState::Stable)) {
                     let limits = HoldLimits::of_classic(member.session_timeout_ms);
@@ -214,12 +216,12 @@ impl GroupShard {
         };
         self.held.hold(id, &member.id, held, limits);
         // What is being computed elsewhere asks for a heartbeat itself if it does not count.
-        let (_, assigning) = self.consumers.jobs(id);
+        let (_, assigning) = self.consumer_state.jobs(id);
         if epochs.assignment < epochs.group && assigning.is_none() {
             // The last target assignment is too young for another one, and the heartbeat that would have
             // found it old enough may be one that is held.
             let last_ms = epochs.assignment_timestamp_ms;
-            let left_ms = self.consumers.assignment_delay_ms(id, last_ms, interval_ms, now);
+            let left_ms = self.consumer_state.assignment_delay_ms(id, last_ms, interval_ms, now);
             out.schedule_if_absent(GroupTimer::Assign(id.clone()), left_ms.max(1));
         }
     }

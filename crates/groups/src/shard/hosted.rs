@@ -42,7 +42,7 @@ impl GroupShard {
         if !is_server_mode(&self.config, group_id) {
             return None;
         }
-        let classic = self.live.get(group_id)?;
+        let classic = self.classic_groups.get(group_id)?;
         let has_two = classic.members().len() > 1 || is_new_to(classic, context, request);
         if !has_two {
             return None;
@@ -64,7 +64,7 @@ impl GroupShard {
         out: &mut Out,
     ) -> Option<Reply<GroupResponse>> {
         if !is_server_mode(&self.config, &request.group_id)
-            || self.live.get(request.group_id.as_str())?.members().len() < 2
+            || self.classic_groups.get(request.group_id.as_str())?.members().len() < 2
         {
             return None;
         }
@@ -83,7 +83,7 @@ impl GroupShard {
         out: &mut Out,
         run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
     ) -> Option<R> {
-        let classic = self.live.get(group_id)?;
+        let classic = self.classic_groups.get(group_id)?;
         let protocol = classic.protocol_name().filter(|protocol| is_built_in(protocol))?;
         let generation = classic.generation();
         if !classic.is(ClassicGroupState::Stable)
@@ -112,7 +112,7 @@ impl GroupShard {
         let (group, records) = match became {
             Ok(became) => became,
             Err(reason) => {
-                self.live.get_mut(group_id)?.unhostable = Some((generation, reason));
+                self.classic_groups.get_mut(group_id)?.unhostable = Some((generation, reason));
                 return None;
             }
         };
@@ -130,12 +130,12 @@ impl GroupShard {
         out: &mut Out,
         run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
     ) -> Option<R> {
-        let classic = self.live.get(id)?;
-        expect(&mut self.consumers, classic, &self.config, out);
+        let classic = self.classic_groups.get(id)?;
+        expect(&mut self.consumer_state, classic, &self.config, out);
         note_conversion(&mut self.rebalances, classic);
         let left_out = leaves_out(group, &self.image);
         let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
-        let live = self.consumers.of(id);
+        let live = self.consumer_state.of(id);
         (live.left_out, live.knows_left_out) = (left_out, true);
         let result = self.with_new_consumer_group(id, group, records, now, out, run).ok()?;
         start_classic_sessions(id, group, out);
@@ -165,7 +165,7 @@ impl GroupShard {
         out: &mut Out,
     ) -> Option<Arc<str>> {
         let limit = self.config.batch_limit.bytes;
-        let classic = self.live.get_mut(&stored.group)?;
+        let classic = self.classic_groups.get_mut(&stored.group)?;
         let id = classic.id().clone();
         if !is_server_mode(&self.config, &id)
             || classic.members().len() < 2
@@ -175,14 +175,14 @@ impl GroupShard {
         }
         let assignor = stored_assignor(classic.protocol_name().filter(|name| is_built_in(name))?);
         classic.take_assignments(stored.assignments.clone());
-        let classic = self.live.get(&id)?;
+        let classic = self.classic_groups.get(&id)?;
         let max_size = self.config.max_size;
         let became = upgraded(classic, max_size, Some(assignor), &mut cx!(self, now, out));
         let became = became.ok().filter(|(group, records)| {
             is_hostable(group) && !self.config.batch_limit.fits(records)
         });
         let Some((group, records)) = became else {
-            self.live.get_mut(&id)?.take_assignments(BTreeMap::new());
+            self.classic_groups.get_mut(&id)?.take_assignments(BTreeMap::new());
             return None;
         };
         // The classic group's record.

@@ -47,11 +47,11 @@ pub struct GroupShard {
     /// Holds what members leave behind.
     account: Arc<Account>,
     logged: Logged,
-    live: BTreeMap<Arc<str>, ClassicGroup>,
+    classic_groups: BTreeMap<Arc<str>, ClassicGroup>,
     /// Groups whose end is written and not committed.
     ending: UndoLog<Arc<str>, ClassicGroup>,
     /// What is not in the log of consumer groups.
-    consumers: LiveGroups,
+    consumer_state: LiveGroups,
     /// Heartbeats whose answers are kept back.
     held: HeldHeartbeats,
     /// The connections that members have.
@@ -81,9 +81,9 @@ impl GroupShard {
             config,
             logged: Logged::new(Arc::clone(&account)),
             account,
-            live: BTreeMap::new(),
+            classic_groups: BTreeMap::new(),
             ending: UndoLog::default(),
-            consumers: LiveGroups::default(),
+            consumer_state: LiveGroups::default(),
             held: HeldHeartbeats::default(),
             connections: Connections::default(),
             newcomers: Newcomers::default(),
@@ -108,17 +108,17 @@ impl GroupShard {
 
     /// A classic group as it is now.
     pub fn group(&self, group_id: &str) -> Option<&ClassicGroup> {
-        self.live.get(group_id)
+        self.classic_groups.get(group_id)
     }
 
     /// The classic groups as they are now.
     pub fn groups(&self) -> impl Iterator<Item = &ClassicGroup> {
-        self.live.values()
+        self.classic_groups.values()
     }
 
     /// Tokens of the requests that wait in the shard.
     pub fn awaiting(&self) -> impl Iterator<Item = Token> {
-        self.live.values().flat_map(ClassicGroup::awaiting).chain(self.newcomers.tokens())
+        self.classic_groups.values().flat_map(ClassicGroup::awaiting).chain(self.newcomers.tokens())
     }
 
     /// Groups by state, members, offsets; counted now.
@@ -171,7 +171,7 @@ impl GroupShard {
             let Some(last) = last else { break };
             after = Some(last);
         }
-        let groups = self.live.len() + self.logged.consumer_groups().count();
+        let groups = self.classic_groups.len() + self.logged.consumer_groups().count();
         if counts != self.counts() || counts.groups() != groups {
             return Err(format!("{groups} groups are counted as {counts:?}, {:?}", self.counts()));
         }
@@ -181,19 +181,19 @@ impl GroupShard {
     /// The invariants of the groups and of the module's header; says which one does not hold.
     pub fn check(&self) -> Result<(), String> {
         self.check_counts()?;
-        for group in self.live.values() {
+        for group in self.classic_groups.values() {
             group.check()?;
             if !self.logged.group(group.id()).is_some_and(GroupEntry::is_classic) {
                 return Err(format!("group {} lives and is not in the log", group.id()));
             }
         }
         for (id, entry) in self.logged.groups() {
-            if entry.is_classic() && !self.live.contains_key(id) {
+            if entry.is_classic() && !self.classic_groups.contains_key(id) {
                 return Err(format!("group {id} is in the log and does not live"));
             }
         }
         if let Some(group) =
-            self.consumers.ids().find(|id| self.logged.consumer_group(id).is_none())
+            self.consumer_state.ids().find(|id| self.logged.consumer_group(id).is_none())
         {
             return Err(format!("group {group} is no consumer group and has live state"));
         }
@@ -239,8 +239,8 @@ impl Shard for GroupShard {
                     if before.batch_limit != self.config.batch_limit
                         || before.max_size != self.config.max_size
                     {
-                        self.consumers.limits_changed();
-                        self.live.values_mut().for_each(|group| group.unhostable = None);
+                        self.consumer_state.limits_changed();
+                        self.classic_groups.values_mut().for_each(|group| group.unhostable = None);
                     }
                     self.release_for_config(&before);
                 }
@@ -306,7 +306,7 @@ impl Shard for GroupShard {
             Some(Existence::Appeared(id)) if !self.loading => self.appear(id, now),
             Some(Existence::Vanished(id)) => {
                 // Sessions of members that were to come back with an id end without effect.
-                if let Some(mut group) = self.live.remove(&id) {
+                if let Some(mut group) = self.classic_groups.remove(&id) {
                     group.note_vanished(now.wall_ms);
                     self.ending.push(at.offset, id, group);
                 }
@@ -316,7 +316,7 @@ impl Shard for GroupShard {
         if let Some(group) = consumer_group
             && self.logged.consumer_group(group).is_none()
         {
-            self.consumers.forget(group);
+            self.consumer_state.forget(group);
         }
         self.release_held(record, held_before);
         if let Some(before) = before_rebalance {
@@ -357,7 +357,7 @@ impl Shard for GroupShard {
                         group.finish_static_rejoin(&rejoin, result, env);
                     });
                 }
-                Then::HostedJoins(joined) => {
+                Then::ClassicJoins(joined) => {
                     for joined in joined.iter().filter(|_| result.is_ok()) {
                         self.with_consumer_group(&joined.group, now, out, |step| {
                             step.classic_joined(joined);
@@ -399,10 +399,10 @@ impl Shard for GroupShard {
             self.held.release_all_groups();
             self.connections = Connections::default();
             self.newcomers.fail_all(error, out);
-            for group in self.live.values_mut() {
+            for group in self.classic_groups.values_mut() {
                 group.dissolve(error, false, out);
             }
-            self.live.clear();
+            self.classic_groups.clear();
         })
     }
 
@@ -428,7 +428,7 @@ impl Shard for GroupShard {
                         match self.ending.pop_from(offset) {
                             Some((ended, group)) => {
                                 debug_assert_eq!(ended, id);
-                                self.live.insert(ended, group);
+                                self.classic_groups.insert(ended, group);
                                 // There already, but for a fault in the log or here.
                                 self.appear(id, now);
                             }
@@ -437,7 +437,7 @@ impl Shard for GroupShard {
                     }
                     Existence::Vanished(id) => {
                         self.held.release_all(&id);
-                        if let Some(mut group) = self.live.remove(&id) {
+                        if let Some(mut group) = self.classic_groups.remove(&id) {
                             group.dissolve(append_error(error), true, out);
                         }
                     }
@@ -448,14 +448,14 @@ impl Shard for GroupShard {
             }
             let logged = &self.logged;
             let unwritten = self
-                .consumers
+                .consumer_state
                 .reverted(&reverted, now, |group| Some(*logged.consumer_group(group)?.epochs()));
             for group in unwritten {
                 out.schedule_if_absent(GroupTimer::Assign(group), RETRY_MS);
             }
             for group in &reverted.groups {
                 self.held.release_all(group);
-                match (self.logged.consumer_group(group), self.live.get(&**group)) {
+                match (self.logged.consumer_group(group), self.classic_groups.get(&**group)) {
                     (None, Some(classic)) => self.rebalances.close(group, classic.generation()),
                     (logged, _) => {
                         self.rebalances.reverted(group, logged.map(|logged| logged.epochs().group));

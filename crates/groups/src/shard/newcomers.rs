@@ -172,7 +172,7 @@ impl GroupShard {
             self.newcomers.groups.insert(group.clone(), left);
         }
         if !joined.is_empty() {
-            out.then = Some(Then::HostedJoins(joined));
+            out.then = Some(Then::ClassicJoins(joined));
         }
     }
 

@@ -48,7 +48,7 @@ impl GroupShard {
         out: &mut Out,
     ) -> GroupResponse {
         let mut env = env!(self, now, out);
-        let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
+        let group = commit_group(kind, &mut self.classic_groups, &self.logged, &request.group_id);
         let response = commit_offsets(group, request, context.api_version, &mut env);
         self.counters.offset_commits += out.records.len() as u64;
         GroupResponse::OffsetCommit(response)
@@ -63,7 +63,7 @@ impl GroupShard {
         now: Now,
         out: &mut Out,
     ) -> GroupResponse {
-        let group = commit_group(kind, &mut self.live, &self.logged, &request.group_id);
+        let group = commit_group(kind, &mut self.classic_groups, &self.logged, &request.group_id);
         let response = commit_transactional_offsets(
             group,
             request,
@@ -104,7 +104,7 @@ impl GroupShard {
         request: &OffsetDeleteRequest,
         out: &mut Out,
     ) -> GroupResponse {
-        let response = self.live.get(request.group_id.as_str()).map(|group| {
+        let response = self.classic_groups.get(request.group_id.as_str()).map(|group| {
             refuse_delete(group).unwrap_or_else(|| {
                 let is_subscribed = |topic: &str| group.is_subscribed_to(topic);
                 delete_offsets(&self.logged, is_subscribed, request, &mut out.records)
@@ -150,7 +150,7 @@ impl GroupShard {
             expired += records.len() - before;
             nothing_left
         };
-        for group in self.live.values() {
+        for group in self.classic_groups.values() {
             if expire(&Expiry::of_classic(group), &mut out.records)
                 && group.is(ClassicGroupState::Empty)
             {

@@ -126,7 +126,7 @@ impl GroupShard {
         let group = self.logged.consumer_group(id);
         match self.kind(id) {
             GroupKind::Absent | GroupKind::Reserved(_) => ("", String::new()),
-            GroupKind::Classic => match self.live.get(id) {
+            GroupKind::Classic => match self.classic_groups.get(id) {
                 Some(group) => ("barrier", self.reason_for_barrier(id, group)),
                 None => ("", String::new()),
             },
@@ -196,7 +196,7 @@ impl GroupShard {
         let is_known = !mode.is_empty();
         let mut rebalances =
             if is_known { self.rebalances.of(id, &self.image) } else { Vec::new() };
-        let under_way = self.live.get(id).and_then(ClassicGroup::rebalance_under_way);
+        let under_way = self.classic_groups.get(id).and_then(ClassicGroup::rebalance_under_way);
         rebalances.splice(..0, under_way);
         let told =
             GroupRebalances { mode: mode.to_owned(), reason, rebalances, ..Default::default() };

@@ -1,5 +1,4 @@
-//! Members of the classic protocol in a consumer group: JoinGroup, SyncGroup, Heartbeat and
-//! LeaveGroup, as Kafka hosts them.
+//! Classic members of a consumer group, by Kafka's rules: JoinGroup, SyncGroup, Heartbeat and LeaveGroup.
 //!
 //! Such a member's generation is its member epoch. It is told to join again whenever its heartbeats
 //! would otherwise bring it something new, and each join is a step of its reconciliation.
@@ -21,7 +20,7 @@ use super::regexes::RegexUpdate;
 use crate::consumer::is_server_mode;
 use crate::formats::{CONSUMER_PROTOCOL_TYPE, subscription_of};
 use crate::model::{
-    ClassicMetadata, ConsumerMember, GroupTimer, HostedJoin, MemberMetadata, MemberState, Refused,
+    ClassicJoin, ClassicMetadata, ConsumerMember, GroupTimer, MemberMetadata, MemberState, Refused,
     RequestContext, join_error, left_member, topic_set,
 };
 
@@ -31,7 +30,7 @@ const FIRST_VERSION_WITH_KNOWN_ID: i16 = 4;
 /// A join that has been answered.
 pub(crate) struct Joined {
     pub(crate) response: JoinGroupResponse,
-    pub(crate) then: Option<HostedJoin>,
+    pub(crate) then: Option<ClassicJoin>,
     pub(crate) downgrade: Option<Downgrade>,
 }
 
@@ -119,7 +118,7 @@ impl Step<'_, '_> {
             // As long as the answer waits for the log, and longer if it comes too late for the client.
             self.schedule_session(&updated.id, request.session_timeout_ms);
         }
-        let then = HostedJoin {
+        let then = ClassicJoin {
             group: self.id.clone(),
             member: updated.id.clone(),
             session_timeout_ms: request.session_timeout_ms,
@@ -152,9 +151,9 @@ impl Step<'_, '_> {
     }
 
     /// A classic member's join is committed: it has to sync and to send heartbeats.
-    pub(crate) fn classic_joined(&mut self, joined: &HostedJoin) {
-        let HostedJoin { group, member, .. } = joined;
-        self.live().pending.remove(member);
+    pub(crate) fn classic_joined(&mut self, joined: &ClassicJoin) {
+        let ClassicJoin { group, member, .. } = joined;
+        self.consumer_state().pending.remove(member);
         self.cx.out.cancel(GroupTimer::ClassicJoin(group.clone(), member.clone()));
         self.schedule_session(member, joined.session_timeout_ms);
         let timeout_ms = u64::try_from(joined.rebalance_timeout_ms).unwrap_or(0);
@@ -318,7 +317,7 @@ impl Step<'_, '_> {
                     }
                     ErrorCode::NONE
                 }
-                Err(_) if self.cx.live.is_pending(self.id, member_id) => {
+                Err(_) if self.cx.consumer_state.is_pending(self.id, member_id) => {
                     forgotten.push(member_id.to_owned());
                     ErrorCode::NONE
                 }
@@ -333,7 +332,7 @@ impl Step<'_, '_> {
             members.map(|m| leave(&m.member_id, m.group_instance_id.as_deref())).collect()
         };
         for member_id in forgotten {
-            self.live().pending.remove(member_id.as_str());
+            self.consumer_state().pending.remove(member_id.as_str());
         }
         let downgrade = self.fence(&leaving)?;
         Ok((LeaveGroupResponse { members, ..Default::default() }, downgrade))

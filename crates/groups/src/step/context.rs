@@ -20,7 +20,7 @@ pub(crate) struct Cx<'a> {
     /// The metadata of now.
     pub(crate) image: &'a Arc<MetadataImage>,
     pub(crate) hashes: &'a mut TopicHashes,
-    pub(crate) live: &'a mut LiveGroups,
+    pub(crate) consumer_state: &'a mut LiveGroups,
     pub(crate) counters: &'a mut GroupCounters,
     pub(crate) now: Now,
     pub(crate) out: &'a mut GroupOutcome,
@@ -36,8 +36,8 @@ pub(crate) struct Step<'s, 'a> {
 }
 
 impl Step<'_, '_> {
-    pub(crate) fn live(&mut self) -> &mut Live {
-        self.cx.live.of(self.id)
+    pub(crate) fn consumer_state(&mut self) -> &mut Live {
+        self.cx.consumer_state.of(self.id)
     }
 
     pub(crate) fn record(&mut self, record: ConsumerGroupRecord) {

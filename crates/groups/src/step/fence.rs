@@ -96,7 +96,7 @@ impl Step<'_, '_> {
 
     fn downgrade_that_fits(&mut self, leaving: &[Arc<ConsumerMember>]) -> Option<Downgrade> {
         let members = self.group.members().len().saturating_sub(leaving.len());
-        if !self.cx.live.may_fit_barrier(self.id, members) {
+        if !self.cx.consumer_state.may_fit_barrier(self.id, members) {
             return None;
         }
         let before = self.records.len();
@@ -105,7 +105,7 @@ impl Step<'_, '_> {
             return Some(downgrade);
         }
         self.records.truncate(before);
-        self.live().too_large_for_barrier = Some(members);
+        self.consumer_state().too_large_for_barrier = Some(members);
         None
     }
 
@@ -124,11 +124,11 @@ impl Step<'_, '_> {
     pub(crate) fn fence_overdue(&mut self, member_id: &str) -> Result<Option<Downgrade>, Refused> {
         match self.group.member(member_id).cloned() {
             Some(member) => {
-                self.live().pending.remove(member_id);
+                self.consumer_state().pending.remove(member_id);
                 self.fence(&[member])
             }
             None => {
-                self.live().pending.remove(member_id);
+                self.consumer_state().pending.remove(member_id);
                 Ok(None)
             }
         }

@@ -123,7 +123,8 @@ impl Step<'_, '_> {
                 || request.subscribed_topic_regex.is_some())
             && owned.is_some();
         let tells = joins || is_full || member.assigned != updated.assigned;
-        let is_resolving = updated.metadata.regex().is_some() && self.live().resolving.is_some();
+        let is_resolving =
+            updated.metadata.regex().is_some() && self.consumer_state().resolving.is_some();
         let has_less = is_resolving
             || epoch < group_epoch
             || updated.state == MemberState::UnreleasedPartitions;

@@ -96,7 +96,7 @@ impl Step<'_, '_> {
         // A time to come was written by a clock that has been set back.
         let times = self.group.regexes().values().map(|resolved| resolved.timestamp_ms);
         let last_ms = times.filter(|at_ms| *at_ms <= now_ms).max().unwrap_or(i64::MIN);
-        if self.live().resolving.is_some()
+        if self.consumer_state().resolving.is_some()
             || now_ms <= last_ms.saturating_add(REFRESH_MIN_INTERVAL_MS)
         {
             return;
@@ -109,8 +109,8 @@ impl Step<'_, '_> {
         wanted |= self.cx.hashes.last_new_topics.is_some_and(|last| version < last);
         wanted |= now_ms > last_ms.saturating_add(interval_ms);
         if wanted && !regexes.is_empty() {
-            let id = self.cx.live.job_id();
-            self.live().resolving = Some(id);
+            let id = self.cx.consumer_state.job_id();
+            self.consumer_state().resolving = Some(id);
             let job = RegexJob {
                 id,
                 group: self.id.clone(),
@@ -124,7 +124,7 @@ impl Step<'_, '_> {
 
     /// Takes what expressions stand for.
     pub(crate) fn regexes_resolved(&mut self, done: RegexesResolved) {
-        let live = self.live();
+        let live = self.consumer_state();
         if live.resolving != Some(done.id) {
             return;
         }
@@ -158,7 +158,7 @@ impl Step<'_, '_> {
         bump = bump || self.is_any_target_unsubscribed(&found_nothing);
         if !found_nothing.is_empty() {
             // A target that is being computed may be for what a member's last expression stood for, too.
-            let live = self.live();
+            let live = self.consumer_state();
             live.is_assignment_stale |= live.assigning.is_some();
         }
         topics.retain(|_, subscribers| *subscribers != Subscribers::default());

@@ -27,7 +27,8 @@ impl Step<'_, '_> {
         let members = self.group.members().len();
         members > 0
             && self.group.classic_members() == members
-            && (self.group.members_with_assignor() == members || self.cx.live.was_hosted(self.id))
+            && (self.group.members_with_assignor() == members
+                || self.cx.consumer_state.was_hosted(self.id))
     }
 
     pub(crate) fn is_server_mode(&self) -> bool {
@@ -47,7 +48,7 @@ impl Step<'_, '_> {
         !self.is_hosted()
             && self.was_hosted()
             && self.may_downgrade(members)
-            && self.cx.live.may_fit_barrier(self.id, members)
+            && self.cx.consumer_state.may_fit_barrier(self.id, members)
     }
 
     /// Whether the coordinator assigns what is left without these members.
@@ -129,7 +130,7 @@ impl Step<'_, '_> {
     /// Has a new target assignment computed if one is due and nobody else sees to it; looks at the
     /// metadata again if that is due.
     pub(crate) fn look_after_target(&mut self) {
-        self.live().was_hosted = true;
+        self.consumer_state().was_hosted = true;
         if self.has_metadata_expired() {
             return self.hosted_refresh();
         }
@@ -177,7 +178,7 @@ impl Step<'_, '_> {
     /// which has all members, and those that end this group do not fit a batch.
     pub(crate) fn return_to_barrier(&mut self) -> Result<Downgrade, Refused> {
         let members = self.group.members().len();
-        if self.cx.live.may_fit_barrier(self.id, members) {
+        if self.cx.consumer_state.may_fit_barrier(self.id, members) {
             let before = self.records.len();
             let downgrade = self.downgrade(&[], None, true)?;
             if self.cx.config.batch_limit.fits(&self.records[before..]) {
@@ -187,7 +188,7 @@ impl Step<'_, '_> {
                 return Ok(downgrade);
             }
             self.records.truncate(before);
-            self.live().too_large_for_barrier = Some(members);
+            self.consumer_state().too_large_for_barrier = Some(members);
         }
         let message = "The group is too large for a classic one.";
         Err(Refused::new(ErrorCode::GROUP_MAX_SIZE_REACHED, message))
@@ -205,7 +206,7 @@ impl Step<'_, '_> {
             Err(_) => {
                 // Whatever stands in the way is not tried again with every heartbeat.
                 let members = self.group.members().len();
-                self.live().too_large_for_barrier.get_or_insert(members);
+                self.consumer_state().too_large_for_barrier.get_or_insert(members);
                 self.classic_heartbeat(request).map(|code| (code, None))
             }
         }

@@ -56,7 +56,7 @@ impl Step<'_, '_> {
     pub(crate) fn has_metadata_expired(&mut self) -> bool {
         let now_ms = self.cx.now.monotonic_ms;
         let epoch = self.group.epochs().group;
-        let live = self.live();
+        let live = self.consumer_state();
         now_ms >= live.refresh_at_ms || epoch < live.refresh_epoch
     }
 
@@ -105,7 +105,7 @@ impl Step<'_, '_> {
     /// The metadata has been looked at, and is in the group's epoch `group_epoch`.
     pub(crate) fn metadata_refreshed(&mut self, group_epoch: i32) {
         let at_ms = self.cx.now.monotonic_ms.saturating_add(METADATA_REFRESH_INTERVAL_MS);
-        let live = self.live();
+        let live = self.consumer_state();
         live.refresh_at_ms = at_ms;
         live.refresh_epoch = group_epoch;
     }

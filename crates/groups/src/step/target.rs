@@ -43,7 +43,7 @@ impl Step<'_, '_> {
         let last = (epoch, self.last_target(after));
         // One is computed at a time, and nobody gathers the members for another one until it is there:
         // that takes as long as the group is large, and every heartbeat would do it.
-        let is_computing = self.live().assigning.is_some();
+        let is_computing = self.consumer_state().assigning.is_some();
         if last.0 >= subscription.group_epoch || is_computing || !self.may_assign() {
             return last;
         }
@@ -89,7 +89,7 @@ impl Step<'_, '_> {
     }
 
     pub(crate) fn is_assigning(&mut self) -> bool {
-        self.live().assigning.is_some()
+        self.consumer_state().assigning.is_some()
     }
 
     /// Whether the last target assignment is old enough for another one.
@@ -101,7 +101,7 @@ impl Step<'_, '_> {
     pub(crate) fn assignment_delay_ms(&self) -> u64 {
         let interval_ms = self.cx.config.of_group(self.id).assignment_interval_ms;
         let last_ms = self.group.epochs().assignment_timestamp_ms;
-        self.cx.live.assignment_delay_ms(self.id, last_ms, interval_ms, self.cx.now)
+        self.cx.consumer_state.assignment_delay_ms(self.id, last_ms, interval_ms, self.cx.now)
     }
 
     fn target_epoch(&mut self, epoch: i32) {
@@ -183,9 +183,9 @@ impl Step<'_, '_> {
 
     /// Has a target assignment computed away from the requests, one at a time.
     fn assign_elsewhere(&mut self, job: TargetJob) {
-        debug_assert!(self.live().assigning.is_none());
-        let id = self.cx.live.job_id();
-        self.live().assigning = Some(id);
+        debug_assert!(self.consumer_state().assigning.is_none());
+        let id = self.cx.consumer_state.job_id();
+        self.consumer_state().assigning = Some(id);
         self.cx.out.start(TargetJob { id, ..job }.into());
     }
 
@@ -200,7 +200,7 @@ impl Step<'_, '_> {
     }
 
     fn take_target(&mut self, done: TargetComputed) {
-        let live = self.live();
+        let live = self.consumer_state();
         if live.assigning != Some(done.id) {
             return;
         }
@@ -231,7 +231,7 @@ impl Step<'_, '_> {
             self.record(ConsumerGroupRecord::target_assignment(self.id, &id, target));
         }
         self.target_epoch(done.epoch);
-        self.live().written_by_job = Some(done.epoch);
+        self.consumer_state().written_by_job = Some(done.epoch);
         // Written in parts if it is too large for one batch. The epoch comes last: until it is written,
         // the group counts as assigning, and an assignment is computed again if it never is.
         self.cx.out.split();

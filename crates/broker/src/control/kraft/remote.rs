@@ -19,7 +19,6 @@ use tokio::time::{Instant, timeout_at};
 
 use super::controller::{Client, ControllerError};
 use super::observer::QuorumStatus;
-use crate::control::membership::Life;
 use crate::net::kept::KeptConnection;
 use crate::net::outgoing::{Outgoing, OutgoingError, Timeouts};
 
@@ -124,10 +123,6 @@ impl OwnChannels {
 /// The controller of a broker that has joined a quorum.
 #[derive(Debug)]
 pub(crate) struct RemoteController {
-    /// What the controllers know of this broker.
-    pub(crate) life: Arc<Life>,
-    /// For what it tells them of itself.
-    pub(crate) heartbeats: Channel,
     quorum: watch::Receiver<QuorumStatus>,
     /// Other requests of this broker.
     own: OwnChannels,
@@ -136,23 +131,13 @@ pub(crate) struct RemoteController {
 }
 
 impl RemoteController {
+    /// `channel` makes a connection for a kind of request.
     pub(crate) fn new(
         quorum: watch::Receiver<QuorumStatus>,
-        life: Arc<Life>,
-        node_id: i32,
-        timeouts: Timeouts,
-        versions: &Arc<ApiVersions>,
+        channel: impl Fn(&str) -> Channel,
     ) -> RemoteController {
-        let channel = |what: &str| {
-            Channel::new(quorum.clone(), &format!("{node_id}-{what}"), timeouts, versions)
-        };
-        RemoteController {
-            life,
-            heartbeats: channel("heartbeats"),
-            own: OwnChannels::new(channel),
-            forwarded: channel("forwarding"),
-            quorum,
-        }
+        let forwarded = channel("forwarding");
+        RemoteController { own: OwnChannels::new(channel), forwarded, quorum }
     }
 
     /// Versions of an API that the controllers speak, as far as is known.

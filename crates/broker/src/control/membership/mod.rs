@@ -1,5 +1,5 @@
 //! Membership in a cluster whose controllers run on other nodes: the settings of it, the broker's life in it (`life`), and
-//! what the cluster may ask of this broker (`duties`). How the broker starts and stops there is in `boot::join`.
+//! what the cluster may ask of this broker (`duties`). How the broker starts and stops there is in `boot::joined`.
 
 mod duties;
 mod life;

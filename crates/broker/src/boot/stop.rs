@@ -1,0 +1,44 @@
+//! The end of a broker: of one that runs, and of a start that failed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::task::JoinHandle;
+
+use crate::api::services::Services;
+use crate::control::kraft::Controller;
+
+/// How long a stop may take before it is cut short.
+pub const STOP_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Ends the tasks, answers what waits, and has the logs closed on a thread that may wait.
+pub(super) async fn end(
+    services: Arc<Services>,
+    tasks: Vec<JoinHandle<()>>,
+    close: impl FnOnce(&Services) + Send + 'static,
+) {
+    services.node.stop();
+    for task in tasks {
+        let _ = task.await;
+    }
+    services.answer_all().await;
+    if tokio::task::spawn_blocking(move || close(&services)).await.is_err() {
+        tracing::error!("the shutdown was not clean");
+    }
+}
+
+/// Flushes everything, and marks the shutdown as clean. Waits for disks.
+pub(super) fn close(services: &Services) {
+    let now = services.node.clock().wall_ms();
+    let epoch = services.node.broker_epoch();
+    if let Controller::Embedded(controller) = services.control.controller() {
+        // A start that failed before the registration has nothing to leave.
+        if epoch >= 0
+            && let Err(error) = controller.leave()
+        {
+            tracing::warn!(%error, "the broker could not sign off");
+        }
+        controller.close(now);
+    }
+    services.replicas.logs().shut_down(epoch, now);
+}
