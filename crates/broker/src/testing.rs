@@ -17,12 +17,13 @@ use thalweg_metadata::image::{Delta, Update};
 use thalweg_replication::observer::Endpoint;
 use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
+use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::register_broker_record::BrokerEndpoint;
 use thalweg_wire::messages::{
     AddPartitionsToTxnRequest, AlterPartitionRequest, ApiVersionsRequest, ApiVersionsResponse,
     CreateTopicsRequest, FetchRequest, FindCoordinatorRequest, InitProducerIdRequest,
-    ListOffsetsRequest, PartitionRecord, RegisterBrokerRecord, RequestHeader, ResponseHeader,
-    TopicRecord, WriteTxnMarkersRequest,
+    ListOffsetsRequest, PartitionRecord, ProduceRequest, RegisterBrokerRecord, RequestHeader,
+    ResponseHeader, TopicRecord, WriteTxnMarkersRequest,
 };
 use thalweg_wire::{ApiKey, Message, Reader, Request, Uuid, Writer};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -184,6 +185,15 @@ pub(crate) async fn init_producer(client: &mut Outgoing, id: &str) -> (i64, i16)
         }
         tokio::task::yield_now().await;
     }
+}
+
+/// Appends a batch to a partition, for all in-sync replicas.
+pub(crate) fn produce(topic_id: Uuid, index: i32, batch: Vec<u8>) -> ProduceRequest {
+    let partition =
+        PartitionProduceData { index, records: Some(batch.into()), ..Default::default() };
+    let topic =
+        TopicProduceData { topic_id, partition_data: vec![partition], ..Default::default() };
+    ProduceRequest { acks: -1, timeout_ms: 60_000, topic_data: vec![topic], ..Default::default() }
 }
 
 /// A topic.

@@ -1,11 +1,11 @@
 //! How `thalweg consume` and `thalweg produce` end: by signals, and with readers of their output that
 //! are gone or slow. A member that ends leaves its group, and commits what it wrote.
 
-use crate::limited::Limited;
+use crate::limited::RunningCommand;
 use crate::records::Broker;
 
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::io::{BufRead, Read};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
@@ -20,46 +20,39 @@ fn broker(name: &str, input: &str) -> Broker {
     broker
 }
 
-/// A child whose output is read, and killed where the test takes too long.
-struct Reader {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    _limited: Limited,
-}
+/// A command of which all output is read.
+struct Reader(RunningCommand);
 
 impl Reader {
     fn of(command: &mut Command) -> Reader {
-        let piped = command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = piped.spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        Reader { _limited: Limited::new(&child), stdout, child }
+        Reader(RunningCommand::start(command.stderr(Stdio::piped())))
     }
 
     fn lines(&mut self, count: usize) -> Vec<String> {
         (0..count)
             .map(|_| {
                 let mut line = String::new();
-                self.stdout.read_line(&mut line).unwrap();
+                self.0.stdout.read_line(&mut line).unwrap();
                 line.trim_end().to_owned()
             })
             .collect()
     }
 
     fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
+        kill_process(Pid::from_child(&self.0.child), signal).unwrap();
     }
 
     /// Waits for the end, with the output open; the exit code, and what was said.
     fn end(mut self) -> (Option<i32>, String) {
-        let code = self.child.wait().unwrap().code();
+        let code = self.0.child.wait().unwrap().code();
         let mut said = String::new();
-        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        self.0.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         (code, said)
     }
 
     /// Reads no more, and waits for the end.
     fn close(self) -> (Option<i32>, String) {
-        let Reader { mut child, stdout, _limited } = self;
+        let RunningCommand { mut child, stdout, _limited } = self.0;
         drop(stdout);
         let code = child.wait().unwrap().code();
         let mut said = String::new();
@@ -95,7 +88,7 @@ fn a_closed_pipe_ends_a_member_that_writes() {
     let broker = broker("writing", &(all.join("\n") + "\n"));
     let mut member = Reader::of(&mut broker.command(&MEMBER));
     assert_eq!(member.lines(1), [line(0)]);
-    let taken = member.stdout.buffer().len();
+    let taken = member.0.stdout.buffer().len();
     assert_eq!(member.close(), (Some(0), String::new()));
     // Records that did not fit the pipe are the group's next ones.
     let most = (taken + PIPE) / line(0).len() + 1;
@@ -153,7 +146,7 @@ fn sighup_aborts_what_produce_has_open() {
     let broker = broker("aborts", "one\n");
     let mut command = broker.command(&["produce", "t", "--transaction"]);
     let mut producer = Reader::of(command.stdin(Stdio::piped()));
-    let mut stdin = producer.child.stdin.take().unwrap();
+    let mut stdin = producer.0.child.stdin.take().unwrap();
     std::io::Write::write_all(&mut stdin, b"two\n").unwrap();
     let list = ["transactions", "list", "--state", "Ongoing", "--json"];
     while broker.ok(&list, "").trim() == "[]" {}

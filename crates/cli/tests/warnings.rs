@@ -1,12 +1,12 @@
 //! The client's warnings reach stderr: in a pipe and on a terminal, from consumers with and without a
 //! group.
 
-use crate::limited::Limited;
+use crate::limited::RunningCommand;
 use crate::password::Terminal;
 use crate::records::Broker;
 
 use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, ChildStdout, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -14,30 +14,24 @@ const ASSIGNED: [&str; 4] = ["consume", "t", "-o", "beginning"];
 const MEMBER: [&str; 6] = ["consume", "t", "-o", "beginning", "-G", "g"];
 
 /// A command that reads, and stops on SIGTERM with 0.
-struct Reader {
-    child: Child,
-    stdout: BufReader<ChildStdout>,
-    _limited: Limited,
-}
+struct StoppedReader(RunningCommand);
 
-impl Reader {
-    fn of(command: &mut Command) -> Reader {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let stdout = BufReader::new(child.stdout.take().unwrap());
-        Reader { _limited: Limited::new(&child), stdout, child }
+impl StoppedReader {
+    fn of(command: &mut Command) -> StoppedReader {
+        StoppedReader(RunningCommand::start(command))
     }
 
     #[track_caller]
     fn prints(&mut self, expected: &str) {
         let mut line = String::new();
-        self.stdout.read_line(&mut line).unwrap();
+        self.0.stdout.read_line(&mut line).unwrap();
         assert_eq!(line.trim_end(), expected);
     }
 
     #[track_caller]
     fn stops(mut self) {
-        kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
-        assert_eq!(self.child.wait().unwrap().code(), Some(0));
+        kill_process(Pid::from_child(&self.0.child), Signal::TERM).unwrap();
+        assert_eq!(self.0.child.wait().unwrap().code(), Some(0));
     }
 }
 
@@ -59,9 +53,9 @@ fn a_cluster_that_is_away_is_said_on_stderr() {
     for (name, words) in [("away", &ASSIGNED[..]), ("away-group", &MEMBER)] {
         let mut broker = Broker::start(name);
         broker.ok(&["produce", "t"], "one\n");
-        let mut reader = Reader::of(broker.command(words).stderr(Stdio::piped()));
+        let mut reader = StoppedReader::of(broker.command(words).stderr(Stdio::piped()));
         reader.prints("one");
-        let mut stderr = BufReader::new(reader.child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(reader.0.child.stderr.take().unwrap());
         broker.kill();
         let said = find(&mut stderr, "warning: ");
         assert!(said.contains(broker.address()), "{said}");
@@ -77,15 +71,15 @@ fn a_topic_that_is_deleted_is_said_on_stderr() {
     for (name, words) in [("gone", &ASSIGNED[..]), ("gone-group", &MEMBER)] {
         let broker = Broker::start(name);
         broker.ok(&["produce", "t"], "one\n");
-        let mut reader = Reader::of(broker.command(words).stderr(Stdio::piped()));
+        let mut reader = StoppedReader::of(broker.command(words).stderr(Stdio::piped()));
         reader.prints("one");
         broker.ok(&["topic", "delete", "t"], "");
-        let mut stderr = BufReader::new(reader.child.stderr.take().unwrap());
+        let mut stderr = BufReader::new(reader.0.child.stderr.take().unwrap());
         let said = find(&mut stderr, "is not there");
         assert!(said.starts_with("warning: ") && said.contains("topic t, "), "{said}");
         // A commit fails now, so this is no matter of how it stops.
-        reader.child.kill().unwrap();
-        reader.child.wait().unwrap();
+        reader.0.child.kill().unwrap();
+        reader.0.child.wait().unwrap();
     }
 }
 
@@ -96,7 +90,7 @@ fn a_warning_on_a_terminal_replaces_the_progress() {
     broker.ok(&["produce", "t"], "one\n");
     let Terminal { mut user, terminal } = Terminal::new();
     // It has no other copy: reading ends when the command does.
-    let mut reader = Reader::of(broker.command(&ASSIGNED).stderr(terminal));
+    let mut reader = StoppedReader::of(broker.command(&ASSIGNED).stderr(terminal));
     reader.prints("one");
     // Progress is shown from the first record on that comes after a while.
     std::thread::sleep(std::time::Duration::from_millis(300));

@@ -7,14 +7,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use support::tap::Tap;
+use support::tap::tapped;
 use support::{Bench, earliest, grouped, soon, tp, until};
 use thalweg::consumer::ListenerFuture;
 use thalweg::{
     Cluster, Consumer, Error, GroupStatus, Options, Position, Rebalance, RebalanceListener,
 };
 use thalweg_records::Compression;
-use thalweg_testkit::TestBroker;
 use thalweg_wire::ApiKey;
 
 const LIMIT: Duration = Duration::from_secs(10);
@@ -30,14 +29,7 @@ async fn read(consumer: &mut Consumer, count: usize) -> Vec<(i32, i64)> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_handle_has_nothing_fetched_once_the_consumer_is_closed() {
-    let mut tap = Tap::bind(1).await;
-    let address = tap.bootstrap();
-    let broker = TestBroker::builder()
-        .config("advertised.listeners", format!("PLAINTEXT://{address}"))
-        .start()
-        .await;
-    tap.lead_to(&[broker.bootstrap()]);
-    let bench = Bench::on(broker, 2).await;
+    let (tap, address, bench) = tapped(2).await;
     for partition in 0..2 {
         bench.produce(partition, &["v"; 50], Compression::None).await;
     }

@@ -5,16 +5,16 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use thalweg::{Cluster, Connection, Error, Options, RawConnection, Security, TlsOptions};
-use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
     ApiVersionsResponse, DescribeClusterRequest, FetchRequest, MetadataRequest, MetadataResponse,
-    RequestHeader,
 };
-use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Request, Writer};
+use thalweg_wire::{ApiKey, ErrorCode, Message, Writer};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
+
+use crate::support::frames::{ReceivedRequest, versions};
 
 /// What the fake does with Metadata requests once ApiVersions is answered.
 #[derive(Clone, Copy, PartialEq)]
@@ -86,14 +86,9 @@ async fn serve(
 ) -> Option<()> {
     let mut held = Vec::new();
     loop {
-        let len = stream.read_i32().await.ok()?;
-        let mut frame = vec![0; len as usize];
-        stream.read_exact(&mut frame).await.ok()?;
-        let api = ApiKey(i16::from_be_bytes([frame[0], frame[1]]));
-        let version = i16::from_be_bytes([frame[2], frame[3]]);
-        let header_version = api.request_header_version(version);
-        let header = RequestHeader::decode(&mut Reader::new(&frame), header_version).unwrap();
-        let mut id = header.correlation_id;
+        let received = ReceivedRequest::read(&mut stream).await?;
+        let (api, version) = (received.api, received.version);
+        let mut id = received.correlation_id;
         let mut w = Writer::new();
         w.begin_frame();
         if api == ApiKey::API_VERSIONS {
@@ -176,16 +171,8 @@ async fn serve(
 }
 
 fn api_versions() -> ApiVersionsResponse {
-    let range = |api: ApiKey, max_version| ApiVersion {
-        api_key: api.0,
-        min_version: 0,
-        max_version,
-        ..ApiVersion::default()
-    };
-    ApiVersionsResponse {
-        api_keys: vec![range(ApiKey::API_VERSIONS, 5), range(MetadataRequest::API_KEY, 13)],
-        ..ApiVersionsResponse::default()
-    }
+    let api_keys = versions(&[(ApiKey::API_VERSIONS, 5), (ApiKey::METADATA, 13)]);
+    ApiVersionsResponse { api_keys, ..ApiVersionsResponse::default() }
 }
 
 fn quick() -> Options {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use support::tap::Tap;
+use support::tap::tapped;
 use support::{Bench, cluster, earliest, grouped, soon, tp};
 use thalweg::admin::{Admin, AdminConfig, MemberToRemove};
 use thalweg::consumer::{CloseOptions, ListenerFuture, OnLeave};
@@ -659,22 +659,9 @@ async fn partitions_that_come_back_keep_what_was_fetched() {
     }
 }
 
-/// A broker of which every request is counted.
-async fn tapped() -> (Tap, String, Bench) {
-    let mut tap = Tap::bind(1).await;
-    let address = tap.bootstrap();
-    let broker = TestBroker::builder()
-        .config("advertised.listeners", format!("PLAINTEXT://{address}"))
-        .start()
-        .await;
-    tap.lead_to(&[broker.bootstrap()]);
-    let bench = Bench::on(broker, 1).await;
-    (tap, address, bench)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_pattern_forgets_topics_that_are_deleted() {
-    let (tap, address, bench) = tapped().await;
+    let (tap, address, bench) = tapped(1).await;
     bench.create("u", 1).await;
     let cluster = Cluster::connect(&address, Options::default()).await.unwrap();
     let config = member_of("g", Assignor::Range)
@@ -699,7 +686,7 @@ async fn a_pattern_forgets_topics_that_are_deleted() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_deleted_topic_is_not_asked_for_without_end() {
-    let (tap, address, bench) = tapped().await;
+    let (tap, address, bench) = tapped(1).await;
     for partition in 0..1 {
         bench.produce(partition, &["a"], Compression::None).await;
     }

@@ -8,15 +8,16 @@ use thalweg::{
     AuthenticationError, Cluster, Connection, Error, Mechanism, Options, RawConnection,
     SaslOptions, Security,
 };
-use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse, RequestHeader,
+    ApiVersionsRequest, ApiVersionsResponse, MetadataRequest, MetadataResponse,
     SaslAuthenticateRequest, SaslAuthenticateResponse, SaslHandshakeResponse,
 };
-use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Writer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use thalweg_wire::{ApiKey, ErrorCode, Message};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
+
+use crate::support::frames::{ReceivedRequest, versions};
 
 /// So much later than it said does the fake end a session: on a busy machine what was sent in time
 /// may be read late.
@@ -96,22 +97,12 @@ async fn serve(
     let mut ends: Option<Instant> = None;
     let mut is_greeted = false;
     loop {
-        let len = stream.read_i32().await.ok()?;
-        let mut frame = vec![0; len as usize];
-        stream.read_exact(&mut frame).await.ok()?;
-        let api = ApiKey(i16::from_be_bytes([frame[0], frame[1]]));
-        let version = i16::from_be_bytes([frame[2], frame[3]]);
-        let mut r = Reader::new(&frame);
-        let header = RequestHeader::decode(&mut r, api.request_header_version(version)).unwrap();
-        let mut w = Writer::new();
-        w.begin_frame();
-        w.i32(header.correlation_id);
-        if api.response_header_version(version) >= 1 {
-            w.uvarint(0);
-        }
+        let received = ReceivedRequest::read(&mut stream).await?;
+        let (api, version) = (received.api, received.version);
+        let mut w = received.begin_answer();
         match api {
             ApiKey::API_VERSIONS => {
-                let request = ApiVersionsRequest::decode(&mut r, version).unwrap();
+                let request: ApiVersionsRequest = received.body();
                 let of = (request.cluster_id, request.node_id, ends.is_some());
                 asked.lock().unwrap().push(of);
                 api_versions().encode(&mut w, version).unwrap();
@@ -125,7 +116,7 @@ async fn serve(
                     .unwrap();
             }
             ApiKey::SASL_AUTHENTICATE => {
-                let request = SaslAuthenticateRequest::decode(&mut r, version).unwrap();
+                let request: SaslAuthenticateRequest = received.body();
                 assert!(is_greeted && request.auth_bytes[..] == *b"\0alice\0secret");
                 is_greeted = false;
                 if manner.is_silent {
@@ -167,21 +158,13 @@ async fn serve(
 }
 
 fn api_versions() -> ApiVersionsResponse {
-    let range = |api: ApiKey, max_version| ApiVersion {
-        api_key: api.0,
-        min_version: 0,
-        max_version,
-        ..ApiVersion::default()
-    };
-    ApiVersionsResponse {
-        api_keys: vec![
-            range(ApiKey::API_VERSIONS, 5),
-            range(ApiKey::METADATA, 12),
-            range(ApiKey::SASL_HANDSHAKE, 1),
-            range(ApiKey::SASL_AUTHENTICATE, 2),
-        ],
-        ..ApiVersionsResponse::default()
-    }
+    let api_keys = versions(&[
+        (ApiKey::API_VERSIONS, 5),
+        (ApiKey::METADATA, 12),
+        (ApiKey::SASL_HANDSHAKE, 1),
+        (ApiKey::SASL_AUTHENTICATE, 2),
+    ]);
+    ApiVersionsResponse { api_keys, ..ApiVersionsResponse::default() }
 }
 
 fn alice() -> Options {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use support::frames::{ReceivedRequest, versions};
 use support::hostile::{Answer, Fate, Hostile};
 use support::{Bench, earliest, grouped, soon, tp, until};
 use thalweg::{
@@ -14,13 +15,12 @@ use thalweg::{
     ProducerConfig, ProducerRecord,
 };
 use thalweg_records::Compression;
-use thalweg_wire::messages::api_versions_response::ApiVersion;
 use thalweg_wire::messages::metadata_response::MetadataResponseBroker;
 use thalweg_wire::messages::{
-    ApiVersionsRequest, ApiVersionsResponse, MetadataResponse, OffsetFetchResponse, RequestHeader,
+    ApiVersionsRequest, ApiVersionsResponse, MetadataResponse, OffsetFetchResponse,
 };
-use thalweg_wire::{ApiKey, ErrorCode, Message, Reader, Writer};
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use thalweg_wire::{ApiKey, ErrorCode, Message};
+use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 
 const CLUSTER: &str = "cluster";
@@ -84,14 +84,8 @@ impl Node {
             let error_code = ErrorCode::REBOOTSTRAP_REQUIRED;
             return ApiVersionsResponse { error_code, ..Default::default() };
         }
-        let range = |api: ApiKey, max_version| ApiVersion {
-            api_key: api.0,
-            min_version: 0,
-            max_version,
-            ..ApiVersion::default()
-        };
         let api_keys =
-            vec![range(ApiKey::API_VERSIONS, self.last_version), range(ApiKey::METADATA, 13)];
+            versions(&[(ApiKey::API_VERSIONS, self.last_version), (ApiKey::METADATA, 13)]);
         ApiVersionsResponse { api_keys, ..Default::default() }
     }
 
@@ -118,18 +112,10 @@ impl Node {
 
 async fn serve(mut stream: TcpStream, node: Arc<Node>) -> Option<()> {
     loop {
-        let len = stream.read_i32().await.ok()?;
-        let mut frame = vec![0; len as usize];
-        stream.read_exact(&mut frame).await.ok()?;
-        let api = ApiKey(i16::from_be_bytes([frame[0], frame[1]]));
-        let version = i16::from_be_bytes([frame[2], frame[3]]);
-        let mut r = Reader::new(&frame);
-        let header = RequestHeader::decode(&mut r, api.request_header_version(version)).unwrap();
-        let mut w = Writer::new();
-        w.begin_frame();
-        w.i32(header.correlation_id);
+        let received = ReceivedRequest::read(&mut stream).await?;
+        let (api, version) = (received.api, received.version);
+        let mut w = received.begin_answer();
         if api == ApiKey::METADATA {
-            w.uvarint(0);
             node.metadata().encode(&mut w, version).unwrap();
         } else if version > node.last_version {
             node.asked.lock().unwrap().push((version, None, -1));
@@ -137,7 +123,7 @@ async fn serve(mut stream: TcpStream, node: Arc<Node>) -> Option<()> {
             response.error_code = ErrorCode::UNSUPPORTED_VERSION;
             response.encode(&mut w, 0).unwrap();
         } else {
-            let request = ApiVersionsRequest::decode(&mut r, version).unwrap();
+            let request: ApiVersionsRequest = received.body();
             let response = node.api_versions(&request);
             node.asked.lock().unwrap().push((version, request.cluster_id, request.node_id));
             response.encode(&mut w, version).unwrap();

@@ -1,7 +1,7 @@
 //! Topics that are deleted and created again under their names while they are read, on Thalweg and on
 //! Apache Kafka: positions of the old one are void.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::StreamExt;
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic};
@@ -14,13 +14,9 @@ use thalweg_testkit::TestBroker;
 use thalweg_testkit::kafka::Shared;
 use tokio::time::{Instant, sleep, timeout};
 
-const LIMIT: Duration = Duration::from_secs(60);
+use crate::support::unique;
 
-/// A name that nothing else has.
-fn unique(name: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    format!("{name}-{}-{}", std::process::id(), now.as_nanos())
-}
+const LIMIT: Duration = Duration::from_secs(60);
 
 struct Topic {
     cluster: Cluster,

@@ -1,7 +1,7 @@
 //! Sources commit positions, as `Consumer` does: behind markers of transactions, aborted records and
 //! compaction a group's lag comes to 0. On Thalweg and on Apache Kafka.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::{Stream, StreamExt, TryStreamExt};
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic, OffsetSpec};
@@ -17,14 +17,10 @@ use thalweg_testkit::kafka::Shared;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
+use crate::support::unique;
+
 const LIMIT: Duration = Duration::from_secs(60);
 const INTERVAL: Duration = Duration::from_millis(100);
-
-/// A name that nothing else has.
-fn unique(name: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    format!("{name}-{}-{}", std::process::id(), now.as_nanos())
-}
 
 struct Topic {
     cluster: Cluster,

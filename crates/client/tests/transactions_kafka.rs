@@ -1,6 +1,6 @@
 //! Transactions of the producer and of streams against Apache Kafka, with `transaction.version` 2 and 1.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use futures_util::{SinkExt, TryStreamExt};
 use thalweg::admin::{Admin, AdminConfig, Mode, NewTopic, TransactionFilter, TransactionListing};
@@ -16,15 +16,10 @@ use thalweg_testkit::kafka::{Kafka, Shared};
 use thalweg_testkit::releases;
 
 use crate::support::grouped;
+use crate::support::unique;
 
 async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(60), future).await.expect("too slow")
-}
-
-/// A name that nobody else has.
-fn unique(name: &str) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-    format!("{name}-{}-{}", std::process::id(), now.as_nanos())
 }
 
 fn producer(cluster: &Cluster, id: &str) -> Producer {

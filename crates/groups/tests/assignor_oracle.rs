@@ -188,7 +188,7 @@ fn as_many_partitions_are_near_as_with_kafkas_consumers() {
         let topics: Vec<Uuid> = group.topics.keys().copied().collect();
         if random.chance(50) {
             // More topics that go together.
-            let count = 1 + random.below(12) as i32;
+            let count = 1 + random.below(12);
             group.topics.values_mut().for_each(|of_topic| *of_topic = count);
         }
         for member in &mut group.members {

@@ -124,7 +124,7 @@ impl Producers {
     fn next(&mut self, offset: i64, random: &mut Random) -> BatchSpec {
         let timestamp = 1_000 + offset;
         if random.one_in(6) {
-            return BatchSpec::new(offset, 1 + random.below(3) as i32).timestamp(timestamp);
+            return BatchSpec::new(offset, 1 + random.below(3)).timestamp(timestamp);
         }
         let id = random.below(4) as usize;
         let (epoch, sequence, coordinator, is_open) = &mut self.known[id];
@@ -140,7 +140,7 @@ impl Producers {
         if !*is_open && random.one_in(12) {
             (*epoch, *sequence) = (*epoch + 1, 0);
         }
-        let count = 1 + random.below(4) as i32;
+        let count = 1 + random.below(4);
         let spec = BatchSpec::new(offset, count).producer(id as i64, *epoch, *sequence);
         *sequence += count;
         *is_open = id < 2;

@@ -140,7 +140,7 @@ impl RandomCluster {
         let record = TopicRecord { name: name.clone(), topic_id, ..Default::default() };
         let mut records = vec![record.into()];
         for index in 0..1 + self.random.below(3) {
-            records.push(self.partition(topic_id, index as i32).into());
+            records.push(self.partition(topic_id, index).into());
         }
         let n = &mut self.random;
         if n.chance(50) {
@@ -207,8 +207,8 @@ impl RandomCluster {
             adding_replicas,
             leader,
             leader_recovery_state: i8::from(is_recovering),
-            leader_epoch: n.below(5) as i32,
-            partition_epoch: n.below(9) as i32,
+            leader_epoch: n.below(5),
+            partition_epoch: n.below(9),
             directories,
             eligible_leader_replicas: elr,
             last_known_elr,

@@ -141,7 +141,7 @@ impl ControllerHistory {
             3 | 4 => {
                 let count = 1 + n.below(3);
                 let topics = (0..count)
-                    .map(|_| topic(&name(n), 1 + n.below(4) as i32, 1 + n.below(3) as i16))
+                    .map(|_| topic(&name(n), 1 + n.below(4), 1 + n.below(3) as i16))
                     .collect();
                 let request = CreateTopicsRequest { topics, ..Default::default() };
                 decide(&context, &request, &mut || n.next_u64(), |_| {}).records
@@ -160,7 +160,7 @@ impl ControllerHistory {
                 let request = CreatePartitionsRequest {
                     topics: vec![create_partitions_request::CreatePartitionsTopic {
                         name: name(n),
-                        count: 1 + n.below(6) as i32,
+                        count: 1 + n.below(6),
                         assignments: None,
                         ..Default::default()
                     }],
@@ -234,7 +234,7 @@ impl ControllerHistory {
                     topics: vec![alter::ReassignableTopic {
                         name: name(n),
                         partitions: vec![alter::ReassignablePartition {
-                            partition_index: n.below(2) as i32,
+                            partition_index: n.below(2),
                             replicas: (n.below(3) > 0).then(|| brokers(n)),
                             ..Default::default()
                         }],
@@ -254,10 +254,8 @@ impl ControllerHistory {
             }
             12 => match n.below(6) {
                 0 => {
-                    let request = UnregisterBrokerRequest {
-                        broker_id: 1 + n.below(4) as i32,
-                        ..Default::default()
-                    };
+                    let request =
+                        UnregisterBrokerRequest { broker_id: 1 + n.below(4), ..Default::default() };
                     decide(&context, &request, &mut || n.next_u64(), |_| {}).records
                 }
                 1 => {
@@ -271,7 +269,7 @@ impl ControllerHistory {
                 }
                 2 => {
                     let request = ControllerRegistrationRequest {
-                        controller_id: 1 + n.below(2) as i32,
+                        controller_id: 1 + n.below(2),
                         incarnation_id: Uuid::from_u128(n.below(9) as u128 + 5),
                         ..Default::default()
                     };
@@ -295,7 +293,7 @@ impl ControllerHistory {
                         topics: vec![assign::TopicData {
                             topic_id: topic_id.unwrap_or(Uuid::ONE),
                             partitions: vec![assign::PartitionData {
-                                partition_index: n.below(2) as i32,
+                                partition_index: n.below(2),
                                 ..Default::default()
                             }],
                             ..Default::default()
@@ -371,7 +369,7 @@ impl ControllerHistory {
                 salt: vec![1, 2].into(),
                 stored_key: vec![3].into(),
                 server_key: vec![4].into(),
-                iterations: 4096 + n.below(2) as i32,
+                iterations: 4096 + n.below(2),
                 ..Default::default()
             }
             .into(),

@@ -233,7 +233,7 @@ impl Life<'_> {
                 } else {
                     &[("retention.ms", "-1")]
                 };
-                let partitions = 1 + random.below(3) as i32;
+                let partitions = 1 + random.below(3);
                 let max_bytes = "1048588".to_owned();
                 let id = self.client.create(name, partitions, configs).await;
                 topics.insert(name.into(), Topic { id, partitions, max_bytes });

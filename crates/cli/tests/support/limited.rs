@@ -1,6 +1,7 @@
 //! Commands that end, one way or another.
 
-use std::process::{Child, Command, Output, Stdio};
+use std::io::BufReader;
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
@@ -24,6 +25,21 @@ impl Limited {
             }
         });
         Limited(alive)
+    }
+}
+
+/// A command whose output is read while it runs.
+pub struct RunningCommand {
+    pub child: Child,
+    pub stdout: BufReader<ChildStdout>,
+    pub _limited: Limited,
+}
+
+impl RunningCommand {
+    pub fn start(command: &mut Command) -> RunningCommand {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let stdout = BufReader::new(child.stdout.take().unwrap());
+        RunningCommand { _limited: Limited::new(&child), stdout, child }
     }
 }
 

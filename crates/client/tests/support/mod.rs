@@ -1,11 +1,12 @@
 //! A broker in process with a topic, and what the tests do with it.
 #![allow(dead_code)]
 
+pub mod frames;
 pub mod hostile;
 pub mod tap;
 pub mod traffic;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use thalweg::stream::{MetadataClient, Subscription};
 use thalweg::{
@@ -100,6 +101,12 @@ pub fn earliest() -> ConsumerConfig {
 
 pub async fn soon<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(Duration::from_secs(20), future).await.expect("too slow")
+}
+
+/// A name that nothing else has.
+pub fn unique(name: &str) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    format!("{name}-{}-{}", std::process::id(), now.as_nanos())
 }
 
 /// Waits until something is so, which must come soon.

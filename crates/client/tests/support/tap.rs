@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use thalweg_testkit::TestBroker;
 use thalweg_wire::ApiKey;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
+
+use super::Bench;
 
 /// Longer than any request of these tests: more is a frame that was not understood.
 const FRAME_MAX: usize = 16 << 20;
@@ -137,4 +140,17 @@ async fn requests(
         *seen.lock().unwrap().requests.entry((node, api)).or_default() += 1;
         to.write_all(&frame).await?;
     }
+}
+
+/// A broker of which every request is counted, its bootstrap address, and a topic with so many partitions.
+pub async fn tapped(partitions: i32) -> (Tap, String, Bench) {
+    let mut tap = Tap::bind(1).await;
+    let address = tap.bootstrap();
+    let broker = TestBroker::builder()
+        .config("advertised.listeners", format!("PLAINTEXT://{address}"))
+        .start()
+        .await;
+    tap.lead_to(&[broker.bootstrap()]);
+    let bench = Bench::on(broker, partitions).await;
+    (tap, address, bench)
 }

@@ -20,7 +20,7 @@ enum Entry {
 fn consumer_record(random: &mut Random, group: &str) -> ConsumerGroupRecord {
     use ConsumerGroupRecord as R;
     let member = NAMES[random.below(3)];
-    let number = random.below(5) as i32;
+    let number = random.below(5);
     let topic_id = Uuid::from_u128(1 + random.below(2) as u128);
     let is_tombstone = random.below(4) == 0;
     match random.below(8) {
@@ -85,7 +85,7 @@ fn entry(random: &mut Random) -> Entry {
                 _ => (Some(value), None),
             };
             let topic = NAMES[random.below(2)];
-            let partition = random.below(2) as i32;
+            let partition = random.below(2);
             Entry::Record(producer_id, GroupRecord::offset_commit(group, topic, partition, value))
         }
     }

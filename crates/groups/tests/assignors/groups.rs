@@ -133,7 +133,7 @@ impl Group {
             4 => {
                 let counts = self.topics.len();
                 if let Some(count) = self.topics.values_mut().nth(random.below(counts)) {
-                    *count += 1 + random.below(3) as i32;
+                    *count += 1 + random.below(3);
                 }
             }
             _ => {
@@ -166,7 +166,7 @@ impl Group {
 
     /// Gives it brokers in racks, and members that are in these, in others or in none.
     pub fn place(&mut self, random: &mut Random) {
-        self.broker_count = 1 + random.below(8) as i32;
+        self.broker_count = 1 + random.below(8);
         self.replicas = 1 + random.below(3);
         let racks = 1 + random.below(4);
         let without = *random.pick(&[0, 0, 20]);

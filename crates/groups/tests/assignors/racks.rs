@@ -261,7 +261,7 @@ fn most_near(group: &Group) -> usize {
 fn range_from_nothing_has_the_most_near_that_go_together() {
     let make = |random: &mut Random| {
         let mut group = Group::default();
-        let (topics, partitions) = (1 + random.below(3), 1 + random.below(6) as i32);
+        let (topics, partitions) = (1 + random.below(3), 1 + random.below(6));
         let id = |random: &mut Random| Uuid::from_u128(u128::from(random.next_u64()) << 64 | 1);
         group.topics = (0..topics).map(|_| (id(random), partitions)).collect();
         let all: Vec<Uuid> = group.topics.keys().copied().collect();

@@ -52,8 +52,8 @@ fn random_lives_keep_the_invariants() {
             let event = world.metadata.brokers(racks);
             world.memory.event(event);
         }
-        topic(&mut world, "t1", 1 + random.below(6) as i32);
-        topic(&mut world, "t2", 1 + random.below(6) as i32);
+        topic(&mut world, "t1", 1 + random.below(6));
+        topic(&mut world, "t2", 1 + random.below(6));
         let clients = Vec::new();
         let mut life =
             Life { world, clients, dead: Vec::new(), random, names: 0, protocols, history };
@@ -177,10 +177,10 @@ impl Life<'_> {
             // It was somewhere else before, or so it says.
             let had = (0..self.random.below(4)).map(|_| {
                 let topic = *self.random.pick(&["t1", "t2", "t3", "t9"]);
-                (topic.to_owned(), self.random.below(9) as i32)
+                (topic.to_owned(), self.random.below(9))
             });
             let had = had.collect();
-            client.remembered = Some((self.random.below(60) as i32 - 1, had));
+            client.remembered = Some((self.random.below(60) - 1, had));
         }
         if self.random.chance(3) {
             let length = self.random.below(20);

@@ -185,7 +185,7 @@ impl Model {
             self.epoch += 1;
         }
         self.clock += random.below(5) as i64;
-        let count = 1 + random.below(4) as i32;
+        let count = 1 + random.below(4);
         let mut spec =
             BatchSpec::new(0, count).value_len(random.below(120) as usize).timestamp(self.clock);
         let mut context = AppendContext::client(self.epoch, 1_000);

@@ -85,7 +85,7 @@ impl Writer {
         };
         let sequence = self.sequences.entry(id).or_default();
         let base_sequence = if producer.is_some() { *sequence } else { -1 };
-        *sequence += count as i32;
+        *sequence += count;
         let transactional = id >= 100;
         if transactional && !self.open.contains(&id) {
             self.open.push(id);

@@ -181,7 +181,7 @@ impl Generator {
                 producer: self.producer(id, world),
                 // Of none nothing is said, whatever is wrong.
                 partitions: [LED, GONE]
-                    .map(|topic| (topic, self.random.below(2) as i32))
+                    .map(|topic| (topic, self.random.below(2)))
                     .into_iter()
                     .collect(),
             }),

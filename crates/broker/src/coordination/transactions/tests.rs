@@ -6,7 +6,6 @@ use thalweg_wire::messages::add_partitions_to_txn_response::{
     AddPartitionsToTxnPartitionResult, AddPartitionsToTxnResult, AddPartitionsToTxnTopicResult,
 };
 use thalweg_wire::messages::fetch_request::{FetchPartition, FetchTopic};
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 use thalweg_wire::messages::produce_response::PartitionProduceResponse;
 use thalweg_wire::messages::{
     AddPartitionsToTxnRequest, AddPartitionsToTxnResponse, FetchRequest, ProduceRequest,
@@ -255,16 +254,9 @@ async fn produce(
         Some(_) => batch.producer(producer_id, 0, 0).transactional(),
         None => batch,
     };
-    let partition =
-        PartitionProduceData { records: Some(batch.build().into()), ..Default::default() };
-    let topic =
-        TopicProduceData { topic_id: TOPIC, partition_data: vec![partition], ..Default::default() };
     let request = ProduceRequest {
         transactional_id: transactional_id.map(str::to_owned),
-        acks: -1,
-        timeout_ms: 60_000,
-        topic_data: vec![topic],
-        ..Default::default()
+        ..testing::produce(TOPIC, 0, batch.build())
     };
     let answer = soon("an answer", connection.call(&request)).await.unwrap();
     answer.responses.into_iter().next().unwrap().partition_responses.remove(0)

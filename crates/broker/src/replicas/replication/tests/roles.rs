@@ -2,9 +2,7 @@
 //! them.
 
 use thalweg_log::Role;
-use thalweg_wire::messages::ProduceRequest;
 use thalweg_wire::messages::metadata_record::MetadataRecord;
-use thalweg_wire::messages::produce_request::{PartitionProduceData, TopicProduceData};
 
 use super::gate::{A, B, Gates};
 use super::*;
@@ -68,19 +66,7 @@ async fn leader_of_a_hung_directory_holds_up_no_metadata() {
     gates.shut(&["b"]);
     let mut client = world.node.connect().await;
     let produced = tokio::spawn(async move {
-        let records = Some(batch(0, -1).into());
-        let partition = PartitionProduceData { index: 1, records, ..Default::default() };
-        let topic = TopicProduceData {
-            topic_id: TOPIC,
-            partition_data: vec![partition],
-            ..Default::default()
-        };
-        let request = ProduceRequest {
-            acks: -1,
-            timeout_ms: 60_000,
-            topic_data: vec![topic],
-            ..Default::default()
-        };
+        let request = testing::produce(TOPIC, 1, batch(0, -1));
         client
             .call(&request)
             .await

@@ -106,7 +106,7 @@ pub(super) fn poll(fetcher: &mut Fetcher, loan: &mut Loan, max: usize) -> Record
 /// Pauses, resumes, seeks in the buffer, takes, appends and moves of leaders in every order.
 fn run_seed(seed: u64) -> FetchCounts {
     let mut rng = Random::new(seed);
-    let partitions = 1 + rng.below(6) as i32;
+    let partitions = 1 + rng.below(6);
     let mut cluster = Cluster::with(partitions, 2);
     let budget_bytes = 8 << 10;
     let settings = FetchSettings { partition_max_bytes: 600, ..FetchSettings::default() };

@@ -171,7 +171,7 @@ fn random_groups_are_complete_balanced_and_move_only_what_changes() {
         let random = &mut Random::new(seed);
         let mut spec = AssignorSpec::default();
         for topic in 0..1 + random.below(5) {
-            spec.partitions.insert(format!("t{topic}").into(), random.below(9) as i32);
+            spec.partitions.insert(format!("t{topic}").into(), random.below(9));
         }
         let topics: Vec<Arc<str>> = spec.partitions.keys().cloned().collect();
         let alike = random.one_in(2);

@@ -85,7 +85,7 @@ impl<C: Coordinator> GroupSimulation<C> {
             _ => Assignor::CooperativeSticky,
         };
         let topics: BTreeMap<Arc<str>, i32> = (0..1 + random.below(3))
-            .map(|topic| (format!("t{topic}").into(), 1 + random.below(6) as i32))
+            .map(|topic| (format!("t{topic}").into(), 1 + random.below(6)))
             .collect();
         coordinator.topics_changed(&topics);
         GroupSimulation {

@@ -69,7 +69,7 @@ fn run(seed: u64, faults: Faults) -> ProduceCounts {
         ..ProduceSettings::default()
     };
     let limit = 6_000;
-    let (partitions, brokers) = (1 + rng.below(5) as i32, 1 + rng.below(3) as i32);
+    let (partitions, brokers) = (1 + rng.below(5), 1 + rng.below(3));
     let mut sim = Sim::new(settings, limit, partitions, brokers);
     sim.max_message_bytes = faults.max_message_bytes;
     sim.version = 12 + rng.below(2) as i16;

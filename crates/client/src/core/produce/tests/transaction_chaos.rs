@@ -120,7 +120,7 @@ impl Life {
             ..ProduceSettings::default()
         };
         let limit = 6_000;
-        let (partitions, brokers) = (1 + rng.below(4) as i32, 1 + rng.below(3) as i32);
+        let (partitions, brokers) = (1 + rng.below(4), 1 + rng.below(3));
         let mut sim = Sim::new(settings.clone(), limit, partitions, brokers);
         sim.max_message_bytes = troubles.batches.max_message_bytes;
         sim.version = 12 + rng.below(2) as i16;
