@@ -205,7 +205,7 @@ impl<S: Shard, P> Runner<S, P> {
         self.committed = high_watermark.min(log_end_offset);
         let mut out = Outcome::default();
         self.shard.loaded(now, &mut out);
-        self.absorb(out, None, now);
+        self.absorb(out, None, None, now);
         self.release(now);
     }
 
@@ -239,7 +239,7 @@ impl<S: Shard, P> Runner<S, P> {
             RunnerState::Active => {
                 let mut out = Outcome::default();
                 let reply = self.shard.handle(token, request, now, &mut out);
-                self.absorb_with_proof(out, Some((token, reply)), proof, now);
+                self.absorb(out, Some((token, reply)), proof, now);
                 self.release(now);
             }
         }
@@ -252,7 +252,7 @@ impl<S: Shard, P> Runner<S, P> {
         if self.state == RunnerState::Active {
             let mut out = Outcome::default();
             self.shard.event(event, now, &mut out);
-            self.absorb(out, None, now);
+            self.absorb(out, None, None, now);
             self.release(now);
         }
     }
@@ -274,7 +274,7 @@ impl<S: Shard, P> Runner<S, P> {
         if self.state == RunnerState::Active {
             let mut out = Outcome::default();
             self.shard.job_done(done, now, &mut out);
-            self.absorb(out, None, now);
+            self.absorb(out, None, None, now);
             self.release(now);
         }
     }
@@ -294,7 +294,7 @@ impl<S: Shard, P> Runner<S, P> {
             let Some(key) = self.timers.pop_due(now.monotonic_ms) else { break };
             let mut out = Outcome::default();
             self.shard.timer_fired(key, now, &mut out);
-            self.absorb(out, None, now);
+            self.absorb(out, None, None, now);
         }
         self.give_up_overdue(now);
         self.release(now);
@@ -316,7 +316,7 @@ impl<S: Shard, P> Runner<S, P> {
                 Some(What::Resume(then)) => {
                     let mut out = Outcome::default();
                     self.shard.resume(then, Err(ErrorCode::REQUEST_TIMED_OUT), now, &mut out);
-                    self.absorb(out, None, now);
+                    self.absorb(out, None, None, now);
                 }
             }
         }
@@ -414,7 +414,7 @@ impl<S: Shard, P> Runner<S, P> {
         // What a producer asks for is never parked, so that it is others who are parked upon it.
         let parked = if append.kind.is_of_producer() { later } else { error };
         self.shard.revert(offset, parked, now, &mut out);
-        self.absorb(out, None, now);
+        self.absorb(out, None, None, now);
         for Waiting { append: of, what, .. } in failed {
             let Some(what) = what else { continue };
             let error = if of == Some(append.id) { error } else { later };
@@ -425,7 +425,7 @@ impl<S: Shard, P> Runner<S, P> {
                 What::Resume(then) => {
                     let mut out = Outcome::default();
                     self.shard.resume(then, Err(error), now, &mut out);
-                    self.absorb(out, None, now);
+                    self.absorb(out, None, None, now);
                 }
                 What::Effect(_) => {}
             }
@@ -485,11 +485,7 @@ impl<S: Shard, P> Runner<S, P> {
     }
 
     /// Applies what a handler computed.
-    fn absorb(&mut self, out: Outcome<S>, reply: Option<(Token, Reply<S::Response>)>, now: Now) {
-        self.absorb_with_proof(out, reply, None, now);
-    }
-
-    fn absorb_with_proof(
+    fn absorb(
         &mut self,
         out: Outcome<S>,
         reply: Option<(Token, Reply<S::Response>)>,
@@ -587,7 +583,7 @@ impl<S: Shard, P> Runner<S, P> {
     fn release(&mut self, now: Now) {
         let mut out = Outcome::default();
         self.shard.commit(self.committed, now, &mut out);
-        self.absorb(out, None, now);
+        self.absorb(out, None, None, now);
         while self.waiting.front().is_some_and(|w| w.needs <= self.committed) {
             let Some(entry) = self.waiting.pop_front() else { return };
             self.given_up = self.given_up.saturating_sub(1);
@@ -597,7 +593,7 @@ impl<S: Shard, P> Runner<S, P> {
                 Some(What::Resume(then)) => {
                     let mut out = Outcome::default();
                     self.shard.resume(then, Ok(()), now, &mut out);
-                    self.absorb(out, None, now);
+                    self.absorb(out, None, None, now);
                 }
                 Some(What::Effect(effect)) => self.effects.push_back(effect),
             }

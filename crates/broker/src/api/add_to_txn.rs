@@ -110,7 +110,7 @@ async fn add_offsets(context: &Context, request: AddOffsetsToTxnRequest) -> Erro
         client_version: TransactionVersion::V0,
         is_of_broker: false,
     });
-    match context.services.coordination.coordinated().ask(count, &id, add).await {
+    match context.services.coordination.transaction_coordinator().ask(count, &id, add).await {
         TransactionResponse::Add(Ok(())) => ErrorCode::NONE,
         TransactionResponse::Add(Err(code)) => code,
         _ => ErrorCode::UNKNOWN_SERVER_ERROR,

@@ -45,7 +45,7 @@ async fn end(context: &Context, request: EndTxnRequest) -> Result<Producer, Erro
         },
     });
     let count = topic_partitions(&context.services.node);
-    match context.services.coordination.coordinated().ask(count, &id, end).await {
+    match context.services.coordination.transaction_coordinator().ask(count, &id, end).await {
         TransactionResponse::End(ended) => ended,
         _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
     }

@@ -80,7 +80,7 @@ pub(super) fn submit_to(
         context: RequestContext { hold: hold.cloned(), connection, ..request_context(context) },
         request,
     };
-    context.services.coordination.groups().submit(partition, submission)
+    context.services.coordination.groups().submit(partition, submission, None)
 }
 
 /// Asks the shard once more, with a request that was held. It says nothing about the member's connections.
@@ -98,7 +98,7 @@ pub(super) fn submit_again(
         },
         request,
     };
-    context.services.coordination.groups().submit(partition, submission)
+    context.services.coordination.groups().submit(partition, submission, None)
 }
 
 /// The answer for the version asked in, or the one for a coordinator that went away.

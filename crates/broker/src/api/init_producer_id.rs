@@ -73,7 +73,7 @@ async fn of_transactional_id(
     // The coordinator takes a producer id without waiting, where it needs one: of the first block after a start is none here.
     let mut is_first = true;
     loop {
-        let asked = services.coordination.coordinated().ask(
+        let asked = services.coordination.transaction_coordinator().ask(
             topic_partitions(&services.node),
             &transactional_id,
             init.clone(),

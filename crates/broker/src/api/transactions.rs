@@ -41,8 +41,11 @@ pub(super) async fn list(
         duration_ms: request.duration_filter,
     };
     let mut all: Vec<Listed> = Vec::new();
-    for answer in
-        context.services.coordination.coordinated().ask_all(&TransactionRequest::List(filter))
+    for answer in context
+        .services
+        .coordination
+        .transaction_coordinator()
+        .ask_all(&TransactionRequest::List(filter))
     {
         match answer.wait().await {
             Some(TransactionResponse::List(Ok(mut listed))) => all.append(&mut listed),
@@ -93,7 +96,7 @@ async fn describe_one(context: &Context, id: &str) -> Result<Description, ErrorC
     }
     let request = TransactionRequest::Describe { transactional_id: id.to_owned() };
     let count = topic_partitions(&context.services.node);
-    match context.services.coordination.coordinated().ask(count, id, request).await {
+    match context.services.coordination.transaction_coordinator().ask(count, id, request).await {
         TransactionResponse::Describe(described) => described,
         _ => Err(ErrorCode::UNKNOWN_SERVER_ERROR),
     }

@@ -67,8 +67,8 @@ async fn commit(
 ) -> TxnOffsetCommitResponse {
     let partition = groups::partition_of(context, &request.group_id);
     let gone = txn_offset_commit_error(&request, ErrorCode::NOT_COORDINATOR);
-    let check = match verify(context, partition, &request).await {
-        Ok(check) => check,
+    let proof = match verify(context, partition, &request).await {
+        Ok(proof) => proof,
         Err(error) => {
             let refused = txn_offset_commit_error(&request, append_error(error));
             return for_version(GroupResponse::TxnOffsetCommit(refused), context);
@@ -76,7 +76,7 @@ async fn commit(
     };
     let submission = groups::submission(context, GroupRequest::TxnOffsetCommit(request));
     let submitted =
-        context.services.coordination.groups().submit_transactional(partition, submission, check);
+        context.services.coordination.groups().submit(partition, submission, Some(proof));
     // The coordinator has consumed the request.
     drop(held);
     let answer = submitted.wait().await.unwrap_or(GroupResponse::TxnOffsetCommit(gone));
@@ -131,7 +131,7 @@ async fn verify(
     let timeout = Duration::from_millis(timeout_ms);
     let begun = services
         .coordination
-        .transactions()
+        .transaction_writes()
         .begin(&services.node, &partition, asked, timeout)
         .await;
     let guard = begun.map_err(|failure| failure.code())?;
@@ -143,8 +143,11 @@ async fn verify(
             operation,
             topics: [(partition.topic.to_string(), vec![partition.index])].into(),
         };
-        let verdict =
-            services.coordination.transactions().verify(&services.coordination, question).await;
+        let verdict = services
+            .coordination
+            .transaction_writes()
+            .verify(&services.coordination, question)
+            .await;
         let code = verdict.of(&partition.topic, partition.index);
         if code.is_err() {
             return Err(code);

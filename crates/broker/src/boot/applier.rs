@@ -53,7 +53,7 @@ impl Applier {
         // First, because topics build on them.
         self.apply_broker_configs(&image);
         self.configure_groups(&image);
-        self.coordination.coordinated().configure(&self.node.settings().config, &image);
+        self.coordination.transaction_coordinator().configure(&self.node.settings().config, &image);
         self.sockets.connections().update_and_wait(&self.node.settings(), &image.quotas);
         self.replicas.serve(&publishing)?;
         self.coordination.groups().begin(image);
@@ -93,7 +93,9 @@ impl MetadataListener for Applier {
             self.news.cordon();
         }
         if changes.features.contains(TRANSACTION_VERSION) {
-            self.coordination.coordinated().configure(&self.node.settings().config, &image);
+            self.coordination
+                .transaction_coordinator()
+                .configure(&self.node.settings().config, &image);
         }
         if changes.configs.iter().any(group_settings::is_concerned)
             || changes.features.contains(GROUP_VERSION)

@@ -137,7 +137,7 @@ async fn keep_producer_ids(control: Arc<Control>) {
 }
 
 async fn write_markers(coordination: Arc<Coordination>) {
-    coordination.transactions().markers().run(&coordination).await;
+    coordination.transaction_writes().markers().run(&coordination).await;
 }
 
 async fn ask_for_isrs(services: Arc<Services>) {

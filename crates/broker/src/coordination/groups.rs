@@ -14,7 +14,7 @@ use thalweg_metadata::image::{Changes, MetadataImage};
 use thalweg_wire::ErrorCode;
 
 use super::rebalance_log::RebalanceLog;
-use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Submitted};
+use super::runtime::{LoadFigures, PartitionRunners, RuntimeConfig, Submitted};
 use crate::node::clock::Clock;
 use crate::replicas::partition::Partition;
 
@@ -23,22 +23,22 @@ const COUNTED_AT_ONCE: usize = 1_000;
 
 /// Group coordination on the partitions of `__consumer_offsets` that this broker leads.
 pub(crate) struct Groups {
-    coordinator: Arc<Coordinator<GroupShard>>,
+    runners: Arc<PartitionRunners<GroupShard>>,
     current: Arc<Current>,
     /// Memory that members leave behind in all shards.
     account: Arc<Account>,
     rebalance_log: Arc<RebalanceLog>,
 }
 
-/// What is so now. It is brought up to date before shards are told of a change, so that one that
-/// becomes active meanwhile misses nothing.
+/// The settings and the image. They are stored before shards get an event, so that a shard that becomes active misses
+/// none.
 struct Current {
     config: ArcSwap<GroupConfig>,
     image: ArcSwap<MetadataImage>,
 }
 
 impl Current {
-    /// What a shard that becomes active is told.
+    /// Events for a shard that becomes active.
     fn events(&self) -> Vec<GroupEvent> {
         let image = self.image.load_full();
         let metadata = GroupEvent::Metadata { image, changes: None };
@@ -66,9 +66,9 @@ impl Groups {
         };
         let known = Arc::clone(&current);
         let initial = move || known.events();
-        let coordinator =
-            Coordinator::new(runtime, clock, shard, initial, |_, effect| match effect {});
-        Groups { coordinator, current, account, rebalance_log }
+        let runners =
+            PartitionRunners::new(runtime, clock, shard, initial, |_, effect| match effect {});
+        Groups { runners, current, account, rebalance_log }
     }
 
     /// Memory that members leave behind in all shards.
@@ -83,67 +83,50 @@ impl Groups {
 
     /// Panics that took a shard down.
     pub(crate) fn panics(&self) -> u64 {
-        self.coordinator.panics()
+        self.runners.panics()
     }
 
     /// This broker leads a partition of the topic from now on.
     pub(crate) fn elected(&self, partition: Arc<Partition>, leader_epoch: i32) {
-        self.coordinator.elected(partition, leader_epoch);
+        self.runners.elected(partition, leader_epoch);
     }
 
     /// It does not any more.
     pub(crate) fn resigned(&self, index: i32, leader_epoch: Option<i32>) {
-        self.coordinator.resigned(index, leader_epoch);
+        self.runners.resigned(index, leader_epoch);
     }
 
     /// The broker stops.
     pub(crate) fn close(&self) {
-        self.coordinator.close();
+        self.runners.close();
     }
 
-    /// Asks the shard of a partition of the topic, if there is one.
+    /// Asks the shard of a partition of the topic, if there is one. `proof` is of a request in a producer's transaction:
+    /// the log of the partition is shown it.
     pub(crate) fn submit(
         &self,
         partition: Option<i32>,
         submission: Submission,
-    ) -> Submitted<GroupResponse> {
-        self.submit_with(partition, submission, None)
-    }
-
-    /// The same for a request of a producer's transaction, with what the log of the partition is shown of it.
-    pub(crate) fn submit_transactional(
-        &self,
-        partition: Option<i32>,
-        submission: Submission,
-        check: TransactionCheck,
-    ) -> Submitted<GroupResponse> {
-        self.submit_with(partition, submission, Some(check))
-    }
-
-    fn submit_with(
-        &self,
-        partition: Option<i32>,
-        submission: Submission,
-        check: Option<TransactionCheck>,
+        proof: Option<TransactionCheck>,
     ) -> Submitted<GroupResponse> {
         // The only check: shards do not repeat it. These settings are the newest, and shards follow them.
         if let Some(refused) = submission.precheck(&self.current.config.load()) {
             return Submitted::Now(refused);
         }
         match partition {
-            Some(partition) => self.coordinator.submit_verified(partition, submission, check),
+            Some(partition) => self.runners.submit(partition, submission, proof),
             None => Submitted::Now(submission.refused(ErrorCode::NOT_COORDINATOR)),
         }
     }
 
     /// A partition of the topic that this broker coordinates the groups of.
     pub(crate) fn partition(&self, index: i32) -> Option<Arc<Partition>> {
-        self.coordinator.partition(index)
+        self.runners.partition(index)
     }
 
     /// Ends a producer's transaction in a partition of the topic: writes the marker, and has what the transaction
-    /// committed count, or forgets it. What the transaction's coordinator is told comes when the marker is committed;
-    /// it is the log's error or the runner's own, and NOT_COORDINATOR where no shard is.
+    /// committed count, or forgets it. The answer is given when the marker is committed: NONE, the log's error, the
+    /// runner's own, or NOT_COORDINATOR where no shard is.
     pub(crate) fn complete_transaction(
         &self,
         partition: i32,
@@ -151,7 +134,7 @@ impl Groups {
     ) -> impl Future<Output = ErrorCode> + Send + use<> {
         let request = GroupRequest::CompleteTransaction(end);
         let submission = Submission { context: RequestContext::default(), request };
-        let submitted = self.coordinator.submit(partition, submission);
+        let submitted = self.runners.submit(partition, submission, None);
         async {
             match submitted.wait().await {
                 Some(GroupResponse::CompleteTransaction(code)) => code,
@@ -165,7 +148,7 @@ impl Groups {
         self.current.config.load().of_group(group).heartbeat_push
     }
 
-    /// Whether the coordinator of a group is to hear of connections of its members that end.
+    /// Whether the end of a member's connection is reported to its group's coordinator.
     pub(crate) fn hears_of_disconnects(&self, group: &str) -> bool {
         self.current.config.load().of_group(group).disconnect_grace_ms > 0
     }
@@ -182,16 +165,16 @@ impl Groups {
             let (group, member) = (Arc::clone(group), Arc::clone(member));
             let index = partition_for(&group, partitions);
             let event = GroupEvent::Disconnected { group, member, connection };
-            self.coordinator.event_to(index, event);
+            self.runners.event_to(index, event);
         }
     }
 
     /// Asks every shard led here.
     pub(crate) fn submit_all(&self, submission: &Submission) -> Vec<Submitted<GroupResponse>> {
-        self.coordinator
+        self.runners
             .partitions()
             .into_iter()
-            .map(|index| self.coordinator.submit(index, submission.clone()))
+            .map(|index| self.runners.submit(index, submission.clone(), None))
             .collect()
     }
 
@@ -200,8 +183,8 @@ impl Groups {
         self.current.image.store(image);
     }
 
-    /// The metadata changed. Shards hear of what may matter to groups: topics, their partitions, and the
-    /// brokers, whose racks assignors look at. On a thread that may wait.
+    /// The metadata changed. Shards get an event if topics, partitions or brokers did: assignors look at the racks of
+    /// brokers. On a thread that may wait.
     pub(crate) fn metadata_changed(&self, image: Arc<MetadataImage>, changes: &Arc<Changes>) {
         self.current.image.store(Arc::clone(&image));
         let matters = !changes.created_topics.is_empty()
@@ -209,7 +192,7 @@ impl Groups {
             || !changes.partitions.is_empty()
             || !changes.brokers.is_empty();
         if matters {
-            self.coordinator.event(|| GroupEvent::Metadata {
+            self.runners.event(|| GroupEvent::Metadata {
                 image: Arc::clone(&image),
                 changes: Some(Arc::clone(changes)),
             });
@@ -223,12 +206,12 @@ impl Groups {
         }
         let config = Arc::new(config);
         self.current.config.store(Arc::clone(&config));
-        self.coordinator.event(|| GroupEvent::Config(Arc::clone(&config)));
+        self.runners.event(|| GroupEvent::Config(Arc::clone(&config)));
     }
 
     /// How long loads of partitions took of late.
     pub(crate) fn load_figures(&self) -> LoadFigures {
-        self.coordinator.load_figures()
+        self.runners.load_figures()
     }
 
     /// What the shards led here hold, and what they have done.
@@ -236,7 +219,7 @@ impl Groups {
         let mut counts = GroupCounts::default();
         let mut counters = GroupCounters::default();
         let mut after = None;
-        self.coordinator.each_shard(|_, shard| {
+        self.runners.each_shard(|_, shard| {
             if after.is_none() {
                 counters += shard.counters();
             }

@@ -84,13 +84,13 @@ impl Coordination {
         &self.coordinators.groups
     }
 
-    /// Transactions that this broker coordinates.
-    pub(crate) fn coordinated(&self) -> &TransactionCoordinator {
+    /// The coordinator of transactions on the partitions of `__transaction_state` that this broker leads.
+    pub(crate) fn transaction_coordinator(&self) -> &TransactionCoordinator {
         &self.coordinators.transactions
     }
 
-    /// Transactions that write to partitions of this broker.
-    pub(crate) fn transactions(&self) -> &Transactions {
+    /// Transactions that write to partitions of this broker, whichever broker coordinates them.
+    pub(crate) fn transaction_writes(&self) -> &Transactions {
         &self.transactions
     }
 
@@ -107,6 +107,6 @@ impl Coordination {
     /// Answers everything that waits, because the broker stops.
     pub(crate) fn close(&self) {
         self.groups().close();
-        self.coordinated().close();
+        self.transaction_coordinator().close();
     }
 }

@@ -1,5 +1,5 @@
 //! One line at info of each rebalance that is over. Shards hand them over under their lock; a task writes them,
-//! because that may wait for whoever reads the output.
+//! because that may wait for the reader of the output.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

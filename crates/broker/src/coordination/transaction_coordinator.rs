@@ -17,7 +17,7 @@ use thalweg_transactions::{
 };
 use thalweg_wire::ErrorCode;
 
-use super::runtime::{Coordinator, LoadFigures, RuntimeConfig, Source, Submitted};
+use super::runtime::{LoadFigures, PartitionRunners, RuntimeConfig, Source, Submitted};
 use crate::control::producer_ids::ProducerIds;
 use crate::coordination::transactions::Markers;
 use crate::node::clock::Clock;
@@ -29,7 +29,7 @@ const WRITE_TIMEOUT_MS: u64 = 30_000;
 
 /// Transaction coordination on the partitions of `__transaction_state` that this broker leads.
 pub(crate) struct TransactionCoordinator {
-    coordinator: Arc<Coordinator<TransactionShard>>,
+    runners: Arc<PartitionRunners<TransactionShard>>,
     config: Arc<ArcSwap<TransactionConfig>>,
 }
 
@@ -75,24 +75,24 @@ impl TransactionCoordinator {
         let initial = move || vec![TransactionEvent::Configured((**known.load()).clone())];
         let write_markers =
             move |source: Source<TransactionShard>, effect| markers.write(source, effect);
-        let coordinator = Coordinator::new(runtime, clock, shard, initial, write_markers);
-        TransactionCoordinator { coordinator, config }
+        let runners = PartitionRunners::new(runtime, clock, shard, initial, write_markers);
+        TransactionCoordinator { runners, config }
     }
 
     /// Panics that took a shard down.
     pub(crate) fn panics(&self) -> u64 {
-        self.coordinator.panics()
+        self.runners.panics()
     }
 
     /// How long loads of partitions took of late.
     pub(crate) fn load_figures(&self) -> LoadFigures {
-        self.coordinator.load_figures()
+        self.runners.load_figures()
     }
 
     /// Transactions whose completion could not be written, and is written again.
     pub(crate) fn completions_to_retry(&self) -> usize {
         let mut count = 0;
-        self.coordinator.each_shard(|_, shard| {
+        self.runners.each_shard(|_, shard| {
             count += shard.completions_to_retry();
             ControlFlow::Break(())
         });
@@ -101,17 +101,17 @@ impl TransactionCoordinator {
 
     /// This broker leads a partition of the topic from now on.
     pub(crate) fn elected(&self, partition: Arc<Partition>, leader_epoch: i32) {
-        self.coordinator.elected(partition, leader_epoch);
+        self.runners.elected(partition, leader_epoch);
     }
 
     /// It does not any more.
     pub(crate) fn resigned(&self, index: i32, leader_epoch: Option<i32>) {
-        self.coordinator.resigned(index, leader_epoch);
+        self.runners.resigned(index, leader_epoch);
     }
 
     /// The broker stops.
     pub(crate) fn close(&self) {
-        self.coordinator.close();
+        self.runners.close();
     }
 
     /// The settings or features may have changed.
@@ -121,7 +121,7 @@ impl TransactionCoordinator {
             return;
         }
         self.config.store(Arc::new(config.clone()));
-        self.coordinator.event(|| TransactionEvent::Configured(config.clone()));
+        self.runners.event(|| TransactionEvent::Configured(config.clone()));
     }
 
     /// Asks the shard of a transactional id, where the topic has so many partitions; NOT_COORDINATOR where it is not
@@ -135,7 +135,7 @@ impl TransactionCoordinator {
         self.begin(partitions, transactional_id, request).answer().await
     }
 
-    /// The same, for whoever asks for more before the answer is waited for.
+    /// The same; the caller waits for the answer later.
     pub(crate) fn begin(
         &self,
         partitions: usize,
@@ -150,7 +150,7 @@ impl TransactionCoordinator {
             return Begun { answer: None, gone };
         }
         let index = partition_for(transactional_id, u32::try_from(partitions).unwrap_or(u32::MAX));
-        Begun { answer: Some(self.coordinator.submit(index, request)), gone }
+        Begun { answer: Some(self.runners.submit(index, request, None)), gone }
     }
 
     /// Asks every shard led here.
@@ -158,15 +158,15 @@ impl TransactionCoordinator {
         &self,
         request: &TransactionRequest,
     ) -> Vec<Submitted<TransactionResponse>> {
-        let partitions = self.coordinator.partitions().into_iter();
-        partitions.map(|index| self.coordinator.submit(index, request.clone())).collect()
+        let partitions = self.runners.partitions().into_iter();
+        partitions.map(|index| self.runners.submit(index, request.clone(), None)).collect()
     }
 }
 
 /// A request to a shard, whose answer is there or will come.
 pub(crate) struct Begun {
     answer: Option<Submitted<TransactionResponse>>,
-    /// The answer if nobody coordinates the id here, or stops to.
+    /// The answer if the id is not coordinated here, or not any more.
     gone: TransactionResponse,
 }
 

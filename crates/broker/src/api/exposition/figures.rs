@@ -112,7 +112,7 @@ impl<'a> Figures<'a> {
         node.metrics().panics.get()
             + replicas.logs().metrics().panics.get()
             + coordination.groups().panics()
-            + coordination.coordinated().panics()
+            + coordination.transaction_coordinator().panics()
     }
 
     pub(super) fn partitions(&self) -> &Partitions {
@@ -150,7 +150,7 @@ impl<'a> Figures<'a> {
 
     pub(super) fn marker_connections(&self) -> &MarkerConnections {
         self.marker_connections.get_or_init(|| {
-            let channels = &self.services.coordination.transactions().markers().channels;
+            let channels = &self.services.coordination.transaction_writes().markers().channels;
             MarkerConnections {
                 opened: channels.connections_opened.get(),
                 closed: channels.connections_closed.get(),
@@ -161,7 +161,7 @@ impl<'a> Figures<'a> {
     /// Loads of partitions of `__transaction_state`.
     pub(super) fn transaction_loads(&self) -> &LoadFigures {
         self.transaction_loads
-            .get_or_init(|| self.services.coordination.coordinated().load_figures())
+            .get_or_init(|| self.services.coordination.transaction_coordinator().load_figures())
     }
 
     /// Loads of partitions of `__consumer_offsets`.

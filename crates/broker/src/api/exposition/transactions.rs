@@ -20,7 +20,7 @@ pub(super) const METRICS: &[Metric] = &[
     counter(
         "thalweg_late_transactions_found_total",
         "Such transactions, each of which the log has a line of.",
-        Coordination(|coordination, out| out.value(coordination.transactions().late.found())),
+        Coordination(|coordination, out| out.value(coordination.transaction_writes().late.found())),
     ),
     counter(
         "thalweg_transaction_markers_total",
@@ -30,13 +30,13 @@ pub(super) const METRICS: &[Metric] = &[
     counter(
         "kafka_server_addpartitionstotxnmanager_verificationfailure_total",
         "Partitions that a transaction's coordinator did not confirm.",
-        Coordination(|coordination, out| out.value(coordination.transactions().failures())),
+        Coordination(|coordination, out| out.value(coordination.transaction_writes().failures())),
     ),
     histogram(
         "kafka_server_addpartitionstotxnmanager_verificationtimems",
         "Milliseconds until a transaction's coordinator confirmed its partitions, or added them.",
         Coordination(|coordination, out| {
-            out.durations(&coordination.transactions().verification_times());
+            out.durations(&coordination.transaction_writes().verification_times());
         }),
     )
     .unit(Milliseconds),
@@ -44,14 +44,14 @@ pub(super) const METRICS: &[Metric] = &[
         "kafka_coordinator_transaction_transactionmarkerchannelmanager_unknowndestinationqueuesize",
         "Transactions that have markers for partitions that nobody leads.",
         Coordination(|coordination, out| {
-            out.value(coordination.transactions().markers().leaderless());
+            out.value(coordination.transaction_writes().markers().leaderless());
         }),
     ),
     gauge(
         "kafka_coordinator_transaction_transactionmarkerchannelmanager_logappendretryqueuesize",
         "Transactions whose markers are all written, and whose completion is tried again.",
         Coordination(|coordination, out| {
-            out.value(coordination.coordinated().completions_to_retry());
+            out.value(coordination.transaction_coordinator().completions_to_retry());
         }),
     ),
     gauge(
@@ -85,14 +85,14 @@ pub(super) const METRICS: &[Metric] = &[
         "kafka_server_txnmarkerchannelmetrics_request_total",
         "Requests with markers that were sent.",
         Coordination(|coordination, out| {
-            out.value(coordination.transactions().markers().channels.requests.get());
+            out.value(coordination.transaction_writes().markers().channels.requests.get());
         }),
     ),
     counter(
         "kafka_server_txnmarkerchannelmetrics_response_total",
         "Answers to these.",
         Coordination(|coordination, out| {
-            out.value(coordination.transactions().markers().channels.responses.get());
+            out.value(coordination.transaction_writes().markers().channels.responses.get());
         }),
     ),
 ];

@@ -94,7 +94,11 @@ pub(super) async fn verify(
         // that the coordinator itself, and the replicas, live by.
         let verdict = match has_room_to_wait(context) {
             true => {
-                services.coordination.transactions().verify(&services.coordination, question).await
+                services
+                    .coordination
+                    .transaction_writes()
+                    .verify(&services.coordination, question)
+                    .await
             }
             false => Verdict::All(ErrorCode::COORDINATOR_NOT_AVAILABLE),
         };
@@ -172,7 +176,7 @@ async fn begin(
                 let services = &context.services;
                 let begun = services
                     .coordination
-                    .transactions()
+                    .transaction_writes()
                     .begin(&services.node, &partition, asked, timeout)
                     .await;
                 begun.map_err(PartResult::failed)

@@ -88,7 +88,7 @@ impl GroupsOnDisk {
             ..Default::default()
         });
         let submission = Submission { context: RequestContext::default(), request };
-        let submitted = self.groups.submit_transactional(Some(0), submission, check);
+        let submitted = self.groups.submit(Some(0), submission, Some(check));
         async {
             match soon("an answer", submitted.wait()).await {
                 Some(GroupResponse::TxnOffsetCommit(r)) => r.topics[0].partitions[0].error_code,
@@ -120,7 +120,7 @@ impl GroupsOnDisk {
         };
         let request = GroupRequest::OffsetFetch { group, require_stable };
         let context = RequestContext { api_version: 8, ..RequestContext::default() };
-        let submitted = self.groups.submit(Some(0), Submission { context, request });
+        let submitted = self.groups.submit(Some(0), Submission { context, request }, None);
         match soon("an answer", submitted.wait()).await {
             Some(GroupResponse::OffsetFetch(r)) if r.error_code.is_err() => (-1, r.error_code),
             Some(GroupResponse::OffsetFetch(r)) => {

@@ -12,7 +12,8 @@ use thalweg_records::batch::{BatchView, Compression};
 use thalweg_records::record::{self, RecordContext};
 use thalweg_records::validate::Scratch;
 
-use super::{Driven, Led, Runner};
+use super::leader_shard::LeaderShard;
+use super::{Driven, Runner};
 use crate::node::workspace;
 
 /// Bytes of the log that are read at a time.
@@ -29,17 +30,17 @@ pub(super) struct Found {
 }
 
 /// Replays the partition's log into `runner` and lets it take requests.
-pub(super) fn load<S: Driven>(led: &Arc<Led<S>>, mut runner: Runner<S>) {
+pub(super) fn load<S: Driven>(shard: &Arc<LeaderShard<S>>, mut runner: Runner<S>) {
     let started = std::time::Instant::now();
-    let (topic, partition) = (&led.partition.topic, led.partition.index);
+    let (topic, partition) = (&shard.partition.topic, shard.partition.index);
     let mut found = Found::default();
-    let reason = match catch_unwind(AssertUnwindSafe(|| replay(led, &mut runner, &mut found))) {
+    let reason = match catch_unwind(AssertUnwindSafe(|| replay(shard, &mut runner, &mut found))) {
         Ok(Ok(true)) => None,
         // It moved away, and has been told so.
         Ok(Ok(false)) => return,
         Ok(Err(reason)) => Some(reason),
         Err(_) => {
-            led.panics.fetch_add(1, Ordering::Relaxed);
+            shard.env.panics.fetch_add(1, Ordering::Relaxed);
             Some("its records made the coordinator panic".into())
         }
     };
@@ -49,9 +50,9 @@ pub(super) fn load<S: Driven>(led: &Arc<Led<S>>, mut runner: Runner<S>) {
     }
     match reason {
         None => {
-            led.install(runner);
+            shard.install(runner);
             let ms = started.elapsed().as_millis() as u64;
-            led.load_times.add(ms, led.clock.monotonic_ms());
+            shard.env.load_times.add(ms, shard.env.clock.monotonic_ms());
             if found.records > 0 {
                 tracing::info!(%topic, partition, records = found.records, ms,
                     "coordinator state loaded");
@@ -60,26 +61,26 @@ pub(super) fn load<S: Driven>(led: &Arc<Led<S>>, mut runner: Runner<S>) {
         Some(reason) => {
             tracing::error!(%topic, partition, reason,
                 "coordinator state could not be loaded: what is in this partition has no coordinator");
-            led.close();
+            shard.close();
         }
     }
-    led.wake_changed.notify_one();
+    shard.wake_changed.notify_one();
 }
 
 /// Replays the log, all of it or what can be read; false if the partition moved away meanwhile.
 fn replay<S: Shard>(
-    led: &Led<S>,
+    shard: &LeaderShard<S>,
     runner: &mut Runner<S>,
     found: &mut Found,
 ) -> Result<bool, String> {
-    let log = &led.partition.log;
-    let end = match replay_all(led, runner, found) {
+    let log = &shard.partition.log;
+    let end = match replay_all(shard, runner, found) {
         Ok(Some(end)) => end,
         Ok(None) => return Ok(false),
-        Err(reason) if led.config.serves_partial_loads => {
+        Err(reason) if shard.env.config.serves_partial_loads => {
             let end = log.log_end_offset();
             tracing::error!(
-                topic = %led.partition.topic, partition = led.partition.index, reason,
+                topic = %shard.partition.topic, partition = shard.partition.index, reason,
                 log_end_offset = end, records = found.records,
                 "the coordinator's log cannot be read any further: what stands before that is served, and what stands \
                  behind it is as if it were not there"
@@ -88,21 +89,21 @@ fn replay<S: Shard>(
         }
         Err(reason) => return Err(reason),
     };
-    runner.load_finished(end, log.high_watermark(), led.clock.now());
+    runner.load_finished(end, log.high_watermark(), shard.env.clock.now());
     Ok(true)
 }
 
 /// Replays the whole log; gives its end, or none if the partition moved away meanwhile.
 fn replay_all<S: Shard>(
-    led: &Led<S>,
+    shard: &LeaderShard<S>,
     runner: &mut Runner<S>,
     found: &mut Found,
 ) -> Result<Option<i64>, String> {
-    let log = &led.partition.log;
+    let log = &shard.partition.log;
     let mut at = log.log_start_offset();
     let mut scratch = workspace::validation();
     let mut plain = Vec::new();
-    let is_gone = || led.is_gone();
+    let is_gone = || shard.is_gone();
     loop {
         let end = log.log_end_offset();
         if at >= end {
@@ -112,11 +113,11 @@ fn replay_all<S: Shard>(
             return Ok(None);
         }
         // It waits before it gives up, so that this is no busy loop; and it ends when it is resigned.
-        let Some(chunk) = led.partition.read_whole(at, CHUNK_BYTES)? else { continue };
+        let Some(chunk) = shard.partition.read_whole(at, CHUNK_BYTES)? else { continue };
         if chunk.is_empty() {
             return Ok(Some(end));
         }
-        let now = led.clock.now();
+        let now = shard.env.clock.now();
         let next = replay_chunk(runner, &chunk, at, &mut scratch, &mut plain, now, found, is_gone)?;
         match next {
             Some(next) => at = next,

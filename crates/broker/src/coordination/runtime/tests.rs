@@ -1,16 +1,24 @@
 //! The shell with a state machine that adds up numbers, and has bugs where the tests want them.
 
+use std::collections::VecDeque;
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use bytes::Bytes;
-use thalweg_coordinator::{CoordinatorRecord, KeyValue, Outcome, Position, Reply};
-use thalweg_log::{Disk, DiskOp, FaultHook, Injected, LogConfig};
+use parking_lot::{Mutex, RwLock};
+use thalweg_coordinator::{
+    CoordinatorRecord, Job, KeyValue, Now, Outcome, Position, Reply, RunnerState, Token,
+};
+use thalweg_log::{AppendWaiter, Disk, DiskOp, FaultHook, Injected, LogConfig};
 use thalweg_metadata::testing::led_by_1;
 use thalweg_records::batch::Compression;
+use thalweg_wire::ErrorCode;
 
 use super::*;
 use crate::replicas::partition::testing::PartitionOnDisk;
+use crate::replicas::partition::{OwnAppend, Partition, SubmittedOwn};
 use crate::testing::until;
 
 /// What stands for a bug in the state machine.
@@ -264,7 +272,7 @@ impl FaultHook for Hook {
 struct AdderCoordinator {
     hook: Hook,
     on_disk: PartitionOnDisk,
-    coordinator: Arc<Coordinator<Adder>>,
+    coordinator: Arc<PartitionRunners<Adder>>,
     /// What is so in the world.
     world: Arc<AtomicU64>,
 }
@@ -290,10 +298,13 @@ impl AdderCoordinator {
         let world = Arc::<AtomicU64>::default();
         let known = Arc::clone(&world);
         let initial = move || vec![known.load(Ordering::SeqCst) as i64];
-        let coordinator =
-            Coordinator::new(config, Clock::new(None), Adder::default, initial, |_, effect| {
-                match effect {}
-            });
+        let coordinator = PartitionRunners::new(
+            config,
+            Clock::new(None),
+            Adder::default,
+            initial,
+            |_, effect| match effect {},
+        );
         AdderCoordinator { hook, on_disk, coordinator, world }
     }
 
@@ -321,7 +332,7 @@ impl AdderCoordinator {
     }
 
     async fn ask(&self, ask: Ask) -> Answer {
-        let answer = self.coordinator.submit(0, ask).wait();
+        let answer = self.coordinator.submit(0, ask, None).wait();
         let answer = tokio::time::timeout(Duration::from_secs(30), answer).await;
         // The end of the channel is what a client is told as NOT_COORDINATOR.
         answer.expect("an answer").unwrap_or(Err(ErrorCode::NOT_COORDINATOR))
@@ -347,7 +358,7 @@ async fn a_panic(asks: &[Ask], sum_after: i64) {
     let world = AdderCoordinator::new();
     world.elected(0);
     assert_eq!(world.ask(Ask::Add(vec![1, 2])).await, Ok(0));
-    let parked = world.coordinator.submit(0, Ask::Park);
+    let parked = world.coordinator.submit(0, Ask::Park, None);
     for (n, ask) in asks.iter().enumerate() {
         assert_eq!(world.ask(ask.clone()).await, Err(ErrorCode::NOT_COORDINATOR));
         assert_eq!(world.coordinator.panics(), n as u64 + 1);
@@ -407,13 +418,13 @@ async fn an_answer_waits_until_its_records_are_committed() {
     world.coordinator.elected(Arc::clone(&world.on_disk.partition), 0);
     until("the load", || {
         !matches!(
-            world.coordinator.submit(0, Ask::Sum),
+            world.coordinator.submit(0, Ask::Sum, None),
             Submitted::Now(Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS))
         )
     })
     .await;
-    let first = world.coordinator.submit(0, Ask::Add(vec![1]));
-    let second = world.coordinator.submit(0, Ask::Add(vec![2]));
+    let first = world.coordinator.submit(0, Ask::Add(vec![1]), None);
+    let second = world.coordinator.submit(0, Ask::Add(vec![2]), None);
     until("the records", || world.on_disk.partition.log.log_end_offset() == 2).await;
     assert_eq!(world.on_disk.partition.log.high_watermark(), 0);
     let Submitted::Later(mut first) = first else { panic!("it was answered at once") };
@@ -479,7 +490,7 @@ async fn a_partition_that_moves_away_while_it_loads_is_not_waited_for() {
     world.elected(1);
     until("a read", || gate.came() > 0).await;
     assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS));
-    let loading = world.coordinator.led.read().get(&0).cloned().unwrap();
+    let loading = world.coordinator.shards.read().get(&0).cloned().unwrap();
     // No lock is held that this needs.
     world.coordinator.resigned(0, Some(2));
     assert_eq!(world.ask(Ask::Sum).await, Err(ErrorCode::NOT_COORDINATOR));
@@ -641,7 +652,7 @@ async fn what_a_job_found_reaches_its_shard_and_holds_nobody_up() {
     let waiting: Vec<_> = (0..5)
         .map(|number| {
             let square = Square { number, gate: Arc::clone(&gate) };
-            world.coordinator.submit(0, Ask::Square(square))
+            world.coordinator.submit(0, Ask::Square(square), None)
         })
         .collect();
     until("the jobs", || gate.came() == JOBS as u32).await;
@@ -667,10 +678,11 @@ async fn a_job_of_a_partition_that_moved_away_is_dropped() {
     world.elected(0);
     let gate = Arc::<Gate>::default();
     let square = Square { number: 7, gate: Arc::clone(&gate) };
-    let waiting: Vec<_> =
-        (0..=JOBS).map(|_| world.coordinator.submit(0, Ask::Square(square.clone()))).collect();
+    let waiting: Vec<_> = (0..=JOBS)
+        .map(|_| world.coordinator.submit(0, Ask::Square(square.clone()), None))
+        .collect();
     until("the jobs", || gate.came() == JOBS as u32).await;
-    let old = world.coordinator.led.read().get(&0).cloned().unwrap();
+    let old = world.coordinator.shards.read().get(&0).cloned().unwrap();
     world.coordinator.resigned(0, None);
     for one in waiting {
         let answer = tokio::time::timeout(Duration::from_secs(30), one.wait()).await.unwrap();

@@ -94,7 +94,7 @@ pub(crate) fn begin(coordination: &Coordination, asked: Asked) -> Begun {
         }),
     };
     let count = topic_partitions(&coordination.node);
-    let asking = coordination.coordinated().begin(count, &transactional_id, request);
+    let asking = coordination.transaction_coordinator().begin(count, &transactional_id, request);
     Begun::Asking { transactional_id, topics, asking }
 }
 

@@ -38,9 +38,9 @@ struct Pending {
     source: Source<TransactionShard>,
     marker: Arc<Marker>,
     partitions: Partitions,
-    /// How often it was sent in vain, or had nobody to be sent to.
+    /// How often it was sent in vain, or had no leader to be sent to.
     attempts: u32,
-    /// Nobody led the partitions when it was to be sent.
+    /// The partitions had no leader when it was to be sent.
     is_leaderless: bool,
 }
 
@@ -72,7 +72,7 @@ pub(crate) struct ChannelMetrics {
 #[derive(Default)]
 pub(crate) struct Markers {
     pub(crate) channels: ChannelMetrics,
-    /// Those that wait because nobody leads their partitions, by transaction.
+    /// Those that wait because their partitions have no leader, by transaction.
     leaderless: AtomicUsize,
     /// Those whose leaders are to be found, at once or after a pause.
     queue: Mutex<Vec<Pending>>,
@@ -96,7 +96,7 @@ impl Markers {
         self.add(Pending { source, marker, partitions, attempts: 0, is_leaderless });
     }
 
-    /// Transactions that have markers for partitions that nobody leads.
+    /// Transactions that have markers for partitions without a leader.
     pub(crate) fn leaderless(&self) -> usize {
         self.leaderless.load(Ordering::Relaxed)
     }
@@ -142,7 +142,7 @@ impl Markers {
 
     /// Gives markers to the leaders of their partitions; gives back what has none for now.
     fn dispatch(&self, coordination: &Arc<Coordination>, pending: Pending) -> Option<Pending> {
-        // Whoever coordinates now has it done again.
+        // The coordinator of now asks for it again.
         pending.source.coordinator_epoch()?;
         let image = coordination.node.image();
         let (mut gone, mut leaderless) = (Partitions::default(), Partitions::default());
@@ -208,7 +208,7 @@ impl Pending {
             to.insert(topic, index);
         }
         self.partitions = led;
-        // It goes to whoever leads now without a pause.
+        // It goes to the leader of now without a pause.
         Some(Pending { attempts: 0, ..self.of(moved) })
     }
 
@@ -267,7 +267,7 @@ impl Codes {
 /// What is to be done about a marker.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Fate {
-    /// It is there, or nobody needs it.
+    /// It was taken, or is not needed.
     Written,
     /// It is sent again.
     Again,
@@ -316,7 +316,7 @@ fn take(coordination: &Coordination, pending: Pending, coordinator_epoch: i32, c
     }
     if !again.is_empty() {
         let attempts = pending.attempts.saturating_add(1);
-        coordination.transactions().markers().add(Pending { attempts, ..pending.of(again) });
+        coordination.transaction_writes().markers().add(Pending { attempts, ..pending.of(again) });
     }
     if !written.is_empty() {
         pending.written(written);

@@ -9,7 +9,7 @@
 //! (`write_markers`), and coordinating transactions (`coordination::transaction_coordinator`).
 
 pub(crate) mod add_partitions;
-mod coordinator;
+mod ask_coordinator;
 mod late;
 mod markers;
 mod question;
@@ -37,7 +37,7 @@ use crate::coordination::Coordination;
 use crate::node::Node;
 use crate::node::backoff::Backoff;
 use crate::replicas::partition::{AppendFailure, Partition, Transactional};
-use coordinator::Coordinator;
+use ask_coordinator::Coordinator;
 
 /// How long an append that is being written is waited for before it is looked again, at first and at most.
 const BEGIN_BACKOFF: Duration = Duration::from_micros(200);

@@ -69,18 +69,22 @@ impl VerifyingBroker {
         };
         let services = Arc::clone(self.services());
         let asked = tokio::spawn(async move {
-            services.coordination.transactions().verify(&services.coordination, question).await
+            services
+                .coordination
+                .transaction_writes()
+                .verify(&services.coordination, question)
+                .await
         });
         async { soon("a verdict", asked).await.unwrap() }
     }
 
     fn failures(&self) -> u64 {
-        self.services().coordination.transactions().failures()
+        self.services().coordination.transaction_writes().failures()
     }
 
     /// How many questions to a coordinator wait for the request in flight.
     fn waiting(&self, coordinator: i32) -> usize {
-        let coordinators = self.services().coordination.transactions().coordinators.lock();
+        let coordinators = self.services().coordination.transaction_writes().coordinators.lock();
         coordinators.get(&coordinator).map_or(0, |coordinator| coordinator.waiting())
     }
 }

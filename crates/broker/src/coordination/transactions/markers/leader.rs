@@ -34,7 +34,7 @@ pub(super) struct Leader {
 #[derive(Default)]
 struct Waiting {
     all: Vec<Pending>,
-    /// Somebody sends them.
+    /// A task sends them.
     has_sender: bool,
 }
 
@@ -60,7 +60,7 @@ impl Channel {
             self.close();
         }
         let (coordination, is_new) = (&self.coordination, !self.connection.is_open());
-        let metrics = &coordination.transactions().markers().channels;
+        let metrics = &coordination.transaction_writes().markers().channels;
         let opened = peer::connect(
             &coordination.node,
             self.id,
@@ -80,7 +80,7 @@ impl Channel {
 
     fn close(&mut self) {
         if self.connection.close() {
-            self.coordination.transactions().markers().channels.connections_closed.add(1);
+            self.coordination.transaction_writes().markers().channels.connections_closed.add(1);
         }
     }
 }
@@ -136,7 +136,7 @@ impl Leader {
     /// Sends markers in one request, and tells their transactions what became of them.
     async fn send(&self, channel: &mut Channel, all: Vec<Pending>) {
         let (coordination, id) = (Arc::clone(&channel.coordination), channel.id);
-        // Where somebody else coordinates, that one sees to it.
+        // If another broker coordinates now, it sends the marker.
         let epoch = |pending: &Pending| pending.source.coordinator_epoch();
         let mut all: Vec<(Pending, i32)> =
             all.into_iter().filter_map(|it| epoch(&it).map(|epoch| (it, epoch))).collect();
@@ -203,7 +203,8 @@ impl Leader {
         id: i32,
         in_flight: &mut Vec<(Pending, i32)>,
     ) {
-        let (image, markers) = (coordination.node.image(), &coordination.transactions().markers());
+        let (image, markers) =
+            (coordination.node.image(), &coordination.transaction_writes().markers());
         let mut waiting = self.waiting.lock();
         let all = in_flight.iter_mut().map(|(pending, _)| pending).chain(&mut waiting.all);
         for moved in all.filter_map(|pending| pending.split_off_moved(&image, id)) {

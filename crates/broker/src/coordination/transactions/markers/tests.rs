@@ -145,7 +145,7 @@ async fn a_leader_that_hangs_is_not_waited_for_once_there_is_another_one() {
     hangs.closed().await;
     leads.answer(&world.answer(&[(0, ErrorCode::NONE)])).await;
     world.until_complete().await;
-    let channels = &world.node.services().coordination.transactions().markers.channels;
+    let channels = &world.node.services().coordination.transaction_writes().markers.channels;
     assert_eq!((channels.requests.get(), channels.responses.get()), (2, 1));
     assert_eq!((channels.connections_opened.get(), channels.connections_closed.get()), (2, 1));
     world.node.shut_down().await;
@@ -165,14 +165,14 @@ async fn what_a_leader_is_still_asked_of_is_waited_for_and_nothing_else() {
     first.answer(&answer).await;
     let services = std::sync::Arc::clone(world.node.services());
     until("the answer", || {
-        services.coordination.transactions().markers.channels.responses.get() == 1
+        services.coordination.transaction_writes().markers.channels.responses.get() == 1
     })
     .await;
     second.answer(&world.answer(&[(1, ErrorCode::REQUEST_TIMED_OUT)])).await;
     assert_eq!(asked(&mut second).await, [1]);
     second.answer(&world.answer(&[(1, ErrorCode::NONE)])).await;
     world.until_complete().await;
-    assert_eq!(services.coordination.transactions().markers.channels.requests.get(), 3);
+    assert_eq!(services.coordination.transaction_writes().markers.channels.requests.get(), 3);
     world.node.shut_down().await;
 }
 
@@ -183,14 +183,14 @@ async fn markers_wait_for_a_leader_where_there_is_none() {
     world.commit(1).await;
     let services = std::sync::Arc::clone(world.node.services());
     until("a transaction that waits", || {
-        services.coordination.transactions().markers.leaderless() == 1
+        services.coordination.transaction_writes().markers.leaderless() == 1
     })
     .await;
     world.lead(0, 3, 2).await;
     let mut leads = world.second.accept().await;
     assert_eq!(asked(&mut leads).await, [0]);
     until("that it waits no more", || {
-        services.coordination.transactions().markers.leaderless() == 0
+        services.coordination.transaction_writes().markers.leaderless() == 0
     })
     .await;
     leads.answer(&world.answer(&[(0, ErrorCode::NONE)])).await;

@@ -24,7 +24,7 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 /// The longest that a connection may take to come about; producers wait meanwhile with their records.
 const CONNECT_TIMEOUT_MAX: Duration = Duration::from_secs(10);
 
-/// Who asked, and what.
+/// A question and the channel for its answer.
 struct Asked {
     question: Question,
     answer: oneshot::Sender<Verdict>,
@@ -32,7 +32,7 @@ struct Asked {
 
 impl Asked {
     fn answer(self, verdict: Verdict) {
-        // Who asked may be gone with its connection.
+        // The connection of the question may be closed.
         let _ = self.answer.send(verdict);
     }
 }
@@ -49,7 +49,7 @@ struct Waiting {
     /// One question of each transaction: every connection has one request in flight, so that there are no more than
     /// these.
     by_transaction: BTreeMap<String, Asked>,
-    /// Somebody sends them.
+    /// A task sends them.
     has_sender: bool,
 }
 
