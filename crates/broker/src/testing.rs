@@ -126,7 +126,7 @@ impl Node {
             news: Arc::clone(services.control.news()),
         };
         let published =
-            tokio::task::spawn_blocking(move || applier.publish(Update { old, new, changes }));
+            tokio::task::spawn_blocking(move || applier.apply(Update { old, new, changes }));
         soon("the metadata in force", published).await.unwrap()
     }
 

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use thalweg_log::{LogDir, OpenError};
 use thalweg_metadata::config::dynamic;
 use thalweg_metadata::features::{GROUP_VERSION, TRANSACTION_VERSION};
-use thalweg_metadata::image::{ConfigResource, MetadataImage, Update};
+use thalweg_metadata::image::{Changes, ConfigResource, MetadataImage, Update};
 use thalweg_wire::Uuid;
 
 use crate::control::membership::{self, Life, Unmet};
@@ -35,6 +35,28 @@ pub(super) enum Serving {
     Done,
 }
 
+/// Settings of which an image has others than the one before.
+#[derive(Clone, Copy)]
+struct Changed {
+    broker_configs: bool,
+    transactions: bool,
+    groups: bool,
+}
+
+impl Changed {
+    /// For the first image.
+    const ALL: Changed = Changed { broker_configs: true, transactions: true, groups: true };
+
+    fn of(changes: &Changes) -> Changed {
+        Changed {
+            broker_configs: changes.has_broker_configs(),
+            transactions: changes.features.contains(TRANSACTION_VERSION),
+            groups: changes.configs.iter().any(group_settings::is_concerned)
+                || changes.features.contains(GROUP_VERSION),
+        }
+    }
+}
+
 /// Has images take effect.
 #[derive(Clone)]
 pub(crate) struct Applier {
@@ -46,19 +68,31 @@ pub(crate) struct Applier {
 }
 
 impl Applier {
-    /// Serves everything that the image in force says is here: once, when the broker starts.
+    /// Serves everything that the image says is here: once, when the broker starts.
     pub(super) fn serve(&self) -> Result<(), OpenError> {
         let publishing = self.replicas.begin_publishing();
         let image = self.node.image().0;
-        // First, because topics build on them.
-        self.apply_broker_configs(&image);
-        self.configure_groups(&image);
-        self.coordination.transaction_coordinator().configure(&self.node.settings().config, &image);
+        self.apply_settings(&image, Changed::ALL);
         self.sockets.connections().update_and_wait(&self.node.settings(), &image.quotas);
         self.replicas.serve(&publishing)?;
         self.coordination.groups().begin(image);
         self.replicas.begin_coordinators();
         Ok(())
+    }
+
+    /// The settings that have changed, those of the broker first: the others build on them.
+    fn apply_settings(&self, image: &MetadataImage, changed: Changed) {
+        if changed.broker_configs {
+            self.apply_broker_configs(image);
+        }
+        let settings = self.node.settings();
+        let config = &settings.config;
+        if changed.transactions {
+            self.coordination.transaction_coordinator().configure(config, image);
+        }
+        if changed.groups {
+            self.coordination.groups().configure(group_settings::of(config, image));
+        }
     }
 
     fn apply_broker_configs(&self, image: &MetadataImage) {
@@ -73,36 +107,19 @@ impl Applier {
         self.replicas.configure(&config);
         self.node.set_settings(Settings::new(config));
     }
-
-    /// Settings of groups come from the broker's configs and from their own.
-    fn configure_groups(&self, image: &MetadataImage) {
-        self.coordination
-            .groups()
-            .configure(group_settings::of(&self.node.settings().config, image));
-    }
 }
 
 impl MetadataListener for Applier {
-    fn publish(&self, update: Update) -> BTreeSet<Uuid> {
+    fn apply(&self, update: Update) -> BTreeSet<Uuid> {
         let publishing = self.replicas.begin_publishing();
         let Update { old, new, changes } = update;
         let (image, changes) = (Arc::new(new), Arc::new(changes));
-        let broker_configs = changes.has_broker_configs();
-        if broker_configs {
-            self.apply_broker_configs(&image);
+        let changed = Changed::of(&changes);
+        self.apply_settings(&image, changed);
+        if changed.broker_configs {
             self.news.cordon();
         }
-        if changes.features.contains(TRANSACTION_VERSION) {
-            self.coordination
-                .transaction_coordinator()
-                .configure(&self.node.settings().config, &image);
-        }
-        if changes.configs.iter().any(group_settings::is_concerned)
-            || changes.features.contains(GROUP_VERSION)
-        {
-            self.configure_groups(&image);
-        }
-        if broker_configs || !changes.quotas.is_empty() {
+        if changed.broker_configs || !changes.quotas.is_empty() {
             self.sockets.connections().update(&self.node.settings(), &image.quotas);
         }
         let applied = self.replicas.apply(&publishing, &old, &image, &changes);
@@ -189,8 +206,8 @@ impl JoinedApplier {
     fn act_on(&self, unmet: Vec<Unmet>) {
         for unmet in unmet {
             if let Unmet::Replicas { .. } = unmet {
-                // Nothing is wrong with following these partitions. Whoever needs a coordinator of one that is led here
-                // does not get one until it has moved, and this broker does not start again.
+                // Following these partitions works. One that is led here has no coordinator until it has moved, and
+                // this broker does not start again.
                 let reason = unmet.to_string();
                 if self.logged_unmet.lock().is_news(&reason) {
                     tracing::error!(reason, "this broker got replicas that it cannot coordinate");
@@ -204,7 +221,7 @@ impl JoinedApplier {
 }
 
 impl MetadataListener for JoinedApplier {
-    fn publish(&self, update: Update) -> BTreeSet<Uuid> {
+    fn apply(&self, update: Update) -> BTreeSet<Uuid> {
         let node = &self.applier.node;
         let put_off = {
             let serving = self.serving.lock();
@@ -215,7 +232,7 @@ impl MetadataListener for JoinedApplier {
                         true => membership::unmet(&update.new, node.id()),
                         false => Vec::new(),
                     };
-                    let put_off = self.applier.publish(update);
+                    let put_off = self.applier.apply(update);
                     self.act_on(unmet);
                     put_off
                 }

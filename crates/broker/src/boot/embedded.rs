@@ -119,7 +119,7 @@ impl EmbeddedSide {
         .map_err(StartError::Metadata)?;
         // What failed, or was found elsewhere than the metadata says, before anything listened.
         services.control.news().wake();
-        self.controller.settle(services.node.clock().wall_ms()).map_err(|error| failed(&error))
+        self.controller.flush_start(services.node.clock().wall_ms()).map_err(|error| failed(&error))
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) type Opening<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
 pub(crate) trait MetadataListener: Send + Sync {
     /// The update is in force when this returns. Called on a thread that may wait, for one update after the other, in the
     /// order in which they were committed. Gives the topics with partitions whose logs are opened later.
-    fn publish(&self, update: Update) -> BTreeSet<Uuid>;
+    fn apply(&self, update: Update) -> BTreeSet<Uuid>;
 
     /// Waits until no log of these topics is to be opened. A listener without logs has nothing to wait for.
     fn wait_opened<'a>(&'a self, _topics: &'a BTreeSet<Uuid>) -> Opening<'a> {

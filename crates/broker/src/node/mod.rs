@@ -1,8 +1,9 @@
 //! What every room of the broker may know: its id, clock, settings, counters, the metadata in force, and whether it stops.
 //!
-//! *Invariants*: nothing here imports another room. The image that [`Node::image`] gives is in force: what it changes of
-//! replicas is done before (`replicas::images`), and coordinators learn of it right after. Settings follow from the image
-//! and are replaced as a whole.
+//! *Invariants*: nothing here imports another room. Once a broker serves, the image that [`Node::image`] gives is in force: its
+//! changes of replicas are done before (`replicas::images`), and coordinators get it right after. While a broker starts, the
+//! image is only known, and nothing of it has taken effect (`boot::applier`). Settings follow from the image and are replaced
+//! as a whole.
 
 pub(crate) mod backoff;
 pub(crate) mod catch_panic;
@@ -143,7 +144,7 @@ impl Node {
         self.image.load()
     }
 
-    /// This image is in force. Tasks that wait for one are woken by [`Self::notify_published`].
+    /// The image from now on. Tasks that wait for one are woken by [`Self::notify_published`].
     pub(crate) fn set_image(&self, image: Arc<MetadataImage>) {
         self.image.store(image);
     }

@@ -177,7 +177,7 @@ fn own_copy(log: &Path, cluster_id: &str, owner: Option<&Owner>) -> Result<Metad
     let end = copy.log.log_end();
     let mut image = copy.log.image().clone();
     copy.log
-        .commit(end, |update| image = update.new)
+        .advance_to(end, |update| image = update.new)
         .map_err(|error| Failed::Unreadable(error.to_string()))?;
     image.provenance = copy.log.image().provenance;
     if let Some(owner) = owner {
@@ -194,7 +194,7 @@ fn own_copy(log: &Path, cluster_id: &str, owner: Option<&Owner>) -> Result<Metad
 struct Newest(Mutex<MetadataImage>);
 
 impl MetadataListener for Newest {
-    fn publish(&self, update: Update) -> BTreeSet<Uuid> {
+    fn apply(&self, update: Update) -> BTreeSet<Uuid> {
         *self.0.lock() = update.new;
         BTreeSet::new()
     }
@@ -219,9 +219,9 @@ async fn follow(
         replica_id: NO_REPLICA,
         ..membership::observer_settings(config, &cluster.id, Uuid::ZERO)
     };
-    let publisher = Arc::clone(&newest) as Arc<dyn MetadataListener>;
+    let listener = Arc::clone(&newest) as Arc<dyn MetadataListener>;
     let quorum = membership::quorum_config(config);
-    let task = ObserverTask::new(settings, quorum, log, publisher, clock);
+    let task = ObserverTask::new(settings, quorum, log, listener, clock);
     let mut status = task.status();
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let following = tokio::spawn(task.run(async {

@@ -1,5 +1,4 @@
-//! The embedded controller: one decision at a time, from the newest image, durable before anybody
-//! hears of it.
+//! The embedded controller: one decision at a time, from the newest image, durable before it is answered.
 //!
 //! Checkpoints are written beside decisions: the controller's lock is held to see what is due and to
 //! note what was done, never while the disk is waited for.
@@ -37,7 +36,7 @@ pub(crate) struct EmbeddedController {
     listener: Arc<dyn MetadataListener>,
     kraft_version: i16,
     state: Arc<Mutex<State>>,
-    /// Held by whoever writes and removes checkpoints: one at a time, on threads that may wait.
+    /// Held by the thread that writes and removes checkpoints. It may wait.
     checkpointing: Arc<parking_lot::Mutex<()>>,
 }
 
@@ -127,20 +126,20 @@ impl EmbeddedController {
         self.apply(&mut self.state.blocking_lock(), |_| (records, ())).map(|_| ())
     }
 
-    /// The broker goes: nobody leads its partitions until it is back. On a thread that may wait.
+    /// The broker stops: its partitions have no leader until it is back. On a thread that may wait.
     pub(crate) fn leave(&self) -> Result<(), ControllerError> {
         self.apply(&mut self.state.blocking_lock(), |image| (leave(image, self.node.id()), ()))
             .map(|_| ())
     }
 
     /// The start is over: what it decided is flushed. On a thread that may wait.
-    pub(crate) fn settle(&self, now_ms: i64) -> Result<(), ControllerError> {
-        Ok(self.state.blocking_lock().log.settle(now_ms)?)
+    pub(crate) fn flush_start(&self, now_ms: i64) -> Result<(), ControllerError> {
+        Ok(self.state.blocking_lock().log.flush_start(now_ms)?)
     }
 
     /// Writes a checkpoint if enough was written since the last one. On a thread that may wait.
     fn checkpoint(&self) {
-        // Somebody who is at it writes one that is new enough, or the next decision sees to it.
+        // Another thread is writing a checkpoint that is new enough, or the next decision has one written.
         let Some(_one) = self.checkpointing.try_lock() else { return };
         let due = {
             let mut state = self.state.blocking_lock();
@@ -224,7 +223,7 @@ impl EmbeddedController {
                     // The process that was registered before is this one's past.
                     has_session: false,
                     registration_offset: node.map_or(0, |node| node.epoch),
-                    // Nobody else has to hear of anything.
+                    // There is no other broker.
                     lowest_active_offset: None,
                     shutdown_offset: None,
                 },
@@ -245,12 +244,12 @@ impl EmbeddedController {
         let (records, answer) = decision(state.loader.image());
         let now = self.node.clock().wall_ms();
         // From here on a panic leaves half of it: records that are written and not in the image, or an
-        // image that did not take effect. Nobody may go on with that, and a start does it all again.
+        // image that did not take effect. No request may use that image, and a start applies the records again.
         let committed = catch_unwind(AssertUnwindSafe(|| {
-            let updates = state.log.commit(records, &mut state.loader, now)?;
+            let updates = state.log.write_and_flush(records, &mut state.loader, now)?;
             let mut put_off = BTreeSet::new();
             for update in updates {
-                put_off.append(&mut self.listener.publish(update));
+                put_off.append(&mut self.listener.apply(update));
             }
             Ok::<_, MetadataLogError>(put_off)
         }));

@@ -119,7 +119,7 @@ pub(crate) struct Bootstrap {
 }
 
 impl MetadataLog {
-    /// Opens the log, or makes it; checks that nobody else votes; begins a new epoch.
+    /// Opens the log, or makes it; checks that there is no other voter; begins a new epoch.
     pub(crate) fn open(
         logs: &LogManager,
         dir: &Arc<LogDir>,
@@ -223,7 +223,7 @@ impl MetadataLog {
         opened.append(&[batch], &mut loader, now_ms)?;
         let unfinished = loader.open_transaction().is_some();
         if unfinished && !is_empty {
-            opened.commit(vec![abort_record()], &mut loader, now_ms)?;
+            opened.write_and_flush(vec![abort_record()], &mut loader, now_ms)?;
         }
         let bootstrap = is_empty.then_some(Bootstrap { levels, unfinished });
         Ok(Opened { log: opened, loader, bootstrap })
@@ -253,8 +253,8 @@ impl MetadataLog {
         self.files.log.log_end_offset()
     }
 
-    /// Writes records, flushes them, and says what they change.
-    pub(crate) fn commit(
+    /// Writes records and gives what they change. Once the start is flushed, they are flushed.
+    pub(crate) fn write_and_flush(
         &mut self,
         records: Vec<MetadataRecord>,
         loader: &mut Loader,
@@ -311,7 +311,7 @@ impl MetadataLog {
     }
 
     /// The start is over: flushes what it wrote, and from here on each append.
-    pub(crate) fn settle(&mut self, now_ms: i64) -> Result<(), MetadataLogError> {
+    pub(crate) fn flush_start(&mut self, now_ms: i64) -> Result<(), MetadataLogError> {
         self.files.log.flush(now_ms)?;
         self.settled = true;
         Ok(())
@@ -431,7 +431,7 @@ fn format(
         let path = path.to_path_buf();
         move |error| MetadataLogError::Io { path, error }
     };
-    // One that is there was chosen by whoever formatted the directory, with its levels.
+    // An existing one comes from the tool that formatted the directory, with its levels.
     let bootstrap = dir.join(BOOTSTRAP_CHECKPOINT);
     if bootstrap.try_exists().map_err(at(&bootstrap))? {
         // Damaged, it is found before anything is begun.

@@ -1,5 +1,5 @@
 //! Follows the metadata log of the controllers' quorum: asks whom `thalweg_replication::observer` names, and carries
-//! out what it says. What is committed is published.
+//! out what it says. Committed records take effect.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,8 +20,7 @@ use crate::node::clock::Clock;
 use crate::node::logged_once::LoggedOnce;
 use crate::node::metadata_listener::MetadataListener;
 
-/// Answers in a row that cannot be carried out: about half a minute of them. Whoever does not know what is new must not
-/// lead.
+/// Answers in a row that cannot be carried out: about half a minute of them. A broker without new metadata must not lead.
 const FAILURES_MAX: u32 = 60;
 /// The longest pause after failures: an election takes about a second, and is not to be slept through.
 const BACKOFF_MAX_MS: u64 = 500;
@@ -50,7 +49,7 @@ pub(crate) struct QuorumStatus {
     pub(crate) leader: Option<i32>,
     /// Where it is reached.
     pub(crate) endpoint: Option<Endpoint>,
-    /// The last offset that is published.
+    /// The last offset that has taken effect.
     pub(crate) applied: i64,
     /// Up to where the log is committed, as far as is known; `None` before a leader has said so.
     pub(crate) high_watermark: Option<i64>,
@@ -77,8 +76,8 @@ impl Failure {
 struct State {
     observer: Observer,
     log: ObserverLog,
-    publisher: Arc<dyn MetadataListener>,
-    listener: String,
+    applier: Arc<dyn MetadataListener>,
+    listener_name: String,
     clock: Clock,
     /// The last trouble that was said, so that it is said once.
     logged: LoggedOnce,
@@ -92,7 +91,7 @@ pub(crate) struct ObserverTask {
     clock: Clock,
     client_id: Arc<str>,
     timeouts: Timeouts,
-    /// To whoever was asked last.
+    /// To the node that was asked last.
     connection: KeptConnection,
     status: watch::Sender<QuorumStatus>,
 }
@@ -110,7 +109,7 @@ impl ObserverTask {
         settings: Settings,
         config: QuorumConfig,
         log: ObserverLog,
-        publisher: Arc<dyn MetadataListener>,
+        applier: Arc<dyn MetadataListener>,
         clock: Clock,
     ) -> ObserverTask {
         let retry = Retry { backoff_ms: config.retry_backoff_ms, backoff_max_ms: BACKOFF_MAX_MS };
@@ -128,8 +127,8 @@ impl ObserverTask {
         let state = Box::new(State {
             observer: Observer::new(settings, quorum),
             log,
-            publisher,
-            listener: config.listener,
+            applier,
+            listener_name: config.listener,
             clock: clock.clone(),
             logged: LoggedOnce::default(),
             failures: 0,
@@ -153,7 +152,7 @@ impl ObserverTask {
     /// Follows the log until `stopped`, and closes it.
     ///
     /// # Errors
-    /// [`Failure`] where going on would publish something wrong. Everything else is tried again.
+    /// [`Failure`] if records cannot be read or applied. Everything else is tried again.
     pub(crate) async fn run(mut self, stopped: impl Future<Output = ()>) -> Result<(), Failure> {
         let mut stopped = std::pin::pin!(stopped);
         loop {
@@ -186,7 +185,7 @@ impl ObserverTask {
         }
     }
 
-    /// Asks whoever is to be asked, when it is time to.
+    /// Asks the node that [`Observer`] names, when it is time to.
     async fn next_answer(&mut self) -> Answer {
         loop {
             let now = self.clock.monotonic_ms();
@@ -280,8 +279,8 @@ impl State {
                     self.name_voters();
                 }
                 if let Some(high_watermark) = high_watermark {
-                    let publisher = Arc::clone(&self.publisher);
-                    self.log.commit(high_watermark, |update| drop(publisher.publish(update)))?;
+                    let applier = Arc::clone(&self.applier);
+                    self.log.advance_to(high_watermark, |update| drop(applier.apply(update)))?;
                 }
                 self.logged.clear();
             }
@@ -297,8 +296,8 @@ impl State {
             Step::Snapshot { id, position, bytes, is_complete } => {
                 self.log.write_part(id, position, &bytes)?;
                 if is_complete {
-                    let publisher = Arc::clone(&self.publisher);
-                    self.log.load_snapshot(id, now_ms, |update| drop(publisher.publish(update)))?;
+                    let applier = Arc::clone(&self.applier);
+                    self.log.load_snapshot(id, now_ms, |update| drop(applier.apply(update)))?;
                     tracing::info!(
                         end_offset = id.end_offset,
                         epoch = id.epoch,
@@ -314,7 +313,7 @@ impl State {
 
     fn name_voters(&mut self) {
         if let Some(voters) = self.log.voters() {
-            self.observer.quorum_mut().voters(voters, &self.listener);
+            self.observer.quorum_mut().voters(voters, &self.listener_name);
         }
     }
 
@@ -344,7 +343,7 @@ impl State {
         Ok(())
     }
 
-    /// Says that nobody is known to lead, which is so during elections, and for longer only if something is wrong.
+    /// Logs that no leader is known. During elections that is usual; if it lasts, something is wrong.
     fn say_if_leaderless(&mut self) {
         let quorum = self.observer.quorum();
         if quorum.leader().is_none() {

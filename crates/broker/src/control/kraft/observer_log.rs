@@ -219,11 +219,11 @@ impl ObserverLog {
         Ok(self.voters.truncated(to))
     }
 
-    /// The log is committed up to there, or to its end. Gives what changes, one update after the other.
-    pub(crate) fn commit(
+    /// Advances the high watermark, to the log's end at most. `apply` gets each update, in order.
+    pub(crate) fn advance_to(
         &mut self,
         high_watermark: i64,
-        mut publish: impl FnMut(Update),
+        mut apply: impl FnMut(Update),
     ) -> Result<(), MetadataLogError> {
         self.files.log.advance_high_watermark(high_watermark);
         while let Some(chunk) =
@@ -235,7 +235,7 @@ impl ObserverLog {
                 if batch.last_offset < next {
                     return Ok(());
                 }
-                loader.load(&batch)?.into_iter().for_each(&mut publish);
+                loader.load(&batch)?.into_iter().for_each(&mut apply);
                 Ok(())
             })?;
         }
@@ -283,7 +283,7 @@ impl ObserverLog {
         &mut self,
         id: SnapshotId,
         now_ms: i64,
-        mut publish: impl FnMut(Update),
+        mut apply: impl FnMut(Update),
     ) -> Result<(), MetadataLogError> {
         let path = self.part_path(id);
         let Some((_, file)) = self.part.take().filter(|(part, _)| *part == id) else {
@@ -320,7 +320,7 @@ impl ObserverLog {
         self.voters = VoterHistory::new(Voters { record: voters, kraft_version });
         self.files.schedule.end(u64::MAX, now_ms);
         self.loader = Loader::new(new.clone());
-        publish(Update { old, new, changes });
+        apply(Update { old, new, changes });
         Ok(())
     }
 
@@ -434,7 +434,7 @@ mod tests {
 
     fn commit(log: &mut ObserverLog, high_watermark: i64) -> usize {
         let mut updates = 0;
-        log.commit(high_watermark, |_| updates += 1).unwrap();
+        log.advance_to(high_watermark, |_| updates += 1).unwrap();
         updates
     }
 
