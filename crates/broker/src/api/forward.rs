@@ -21,14 +21,14 @@ pub(super) async fn handle<R: ControllerRequest>(
 }
 
 /// The error code for a request without an answer of the controller, as in the Java broker; or why the client's connection
-/// has to end, which has it ask again which versions there are.
+/// has to end. Then the client asks again which versions there are.
 pub(super) fn code(error: &ControllerError) -> Result<ErrorCode, String> {
     let code = match error {
         ControllerError::Refused(ErrorCode::UNSUPPORTED_VERSION) => {
             return Err("the active controller does not know this version of the request".into());
         }
         // As when the connection had broken: the client asks another broker.
-        ControllerError::Stopped => return Err(error.to_string()),
+        ControllerError::Stopped | ControllerError::Panicked => return Err(error.to_string()),
         ControllerError::TimedOut => ErrorCode::REQUEST_TIMED_OUT,
         // Of the envelope, which is nothing that the client has sent.
         ControllerError::Refused(_) => ErrorCode::UNKNOWN_SERVER_ERROR,
@@ -48,5 +48,11 @@ mod tests {
         let refused = ControllerError::Refused(ErrorCode::CLUSTER_AUTHORIZATION_FAILED);
         assert_eq!(code(&refused), Ok(ErrorCode::UNKNOWN_SERVER_ERROR));
         assert!(code(&ControllerError::Stopped).is_err());
+    }
+
+    #[test]
+    fn decision_that_panics_closes_the_connection_and_is_no_stop() {
+        let reason = code(&ControllerError::Panicked).unwrap_err();
+        assert!(reason.contains("panicked") && !reason.contains("stopping"), "{reason}");
     }
 }

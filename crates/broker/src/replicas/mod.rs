@@ -24,7 +24,7 @@ use tokio::sync::Notify;
 
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
-use crate::node::pool::{CHANGES_PER_DIR, DirPools, METADATA_PER_DIR, READS_PER_DIR};
+use crate::node::pool::{CHANGES_PER_DIR, DirPools, METADATA_PER_DIR, PoolError, READS_PER_DIR};
 use leadership::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
@@ -153,11 +153,16 @@ impl Replicas {
         let (pool, node) = (self.disk_metadata.of_id(dir).clone(), Arc::clone(&self.node));
         async move {
             let done = pool.run(work).await;
-            if done.is_err() {
-                node.fail_unless_stopping(what);
+            if matches!(done, Err(PoolError::Panicked)) {
+                node.fail(&format!("{what} panicked; see the message above"));
             }
             done.ok()
         }
+    }
+
+    /// Threads for changes that images ask for.
+    pub(crate) fn disk_metadata(&self) -> &DirPools {
+        &self.disk_metadata
     }
 
     /// Threads for moves between directories.

@@ -111,6 +111,10 @@ impl<'a> Figures<'a> {
         let Services { node, replicas, coordination, .. } = self.services;
         node.metrics().panics.get()
             + replicas.logs().metrics().panics.get()
+            + replicas.disk_reads().panics()
+            + replicas.disk_changes().panics()
+            + replicas.disk_metadata().panics()
+            + replicas.disk_moves().panics()
             + coordination.groups().panics()
             + coordination.transaction_coordinator().panics()
     }

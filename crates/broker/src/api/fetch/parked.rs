@@ -30,7 +30,7 @@ use crate::api::context::Context;
 use crate::net::budget::Charge;
 use crate::net::buffers;
 use crate::net::connection::LateReply;
-use crate::node::pool::Stopped;
+use crate::node::pool::PoolError;
 use crate::replicas::partition::Registered;
 use crate::replicas::wait::Waiter;
 
@@ -113,7 +113,7 @@ impl ParkedFetch {
     async fn read(&self, cold: Cold, mut room: Charge) -> State {
         let attempt = match self.look_waiting(Looks::First, cold, &mut room).await {
             Ok(attempt) => attempt,
-            Err(stopped) => return closed(&stopped),
+            Err(error) => return closed(&error),
         };
         State::after_first_look(&self.context, &self.terms, &self.plan, attempt, Some(room))
     }
@@ -130,7 +130,7 @@ impl ParkedFetch {
             drop(attempt);
             attempt = match self.look_again(Looks::First, None, &mut room).await {
                 Ok(attempt) => attempt,
-                Err(stopped) => return closed(&stopped),
+                Err(error) => return closed(&error),
             };
             if attempt.waits_for_metadata(&self.terms) {
                 is_late = tokio::select! {
@@ -141,7 +141,7 @@ impl ParkedFetch {
                 drop(attempt);
                 attempt = match self.look_again(Looks::First, None, &mut room).await {
                     Ok(attempt) => attempt,
-                    Err(stopped) => return closed(&stopped),
+                    Err(error) => return closed(&error),
                 };
             }
         }
@@ -160,7 +160,7 @@ impl ParkedFetch {
             // What came between the attempt and the registration woke no fetch.
             attempt = match self.look_again(Looks::Again, Some(attempt), &mut room).await {
                 Ok(attempt) => attempt,
-                Err(stopped) => return closed(&stopped),
+                Err(error) => return closed(&error),
             };
             let mut is_over = attempt.is_enough(&self.terms) || self.is_stopping();
             if !is_over {
@@ -173,7 +173,7 @@ impl ParkedFetch {
                 let before = (!waiter.is_changed()).then_some(attempt);
                 attempt = match self.look_again(Looks::Again, before, &mut room).await {
                     Ok(attempt) => attempt,
-                    Err(stopped) => return closed(&stopped),
+                    Err(error) => return closed(&error),
                 };
             }
             drop(waiter);
@@ -219,7 +219,7 @@ impl ParkedFetch {
             });
             let (same, gathered, held) = match read.await {
                 Ok(read) => read,
-                Err(stopped) => return closed(&stopped),
+                Err(error) => return closed(&error),
             };
             match gathered {
                 Ok(gathered) => {
@@ -286,7 +286,7 @@ impl ParkedFetch {
         looks: Looks,
         before: Option<Attempt>,
         room: &mut Charge,
-    ) -> Result<Attempt, Stopped> {
+    ) -> Result<Attempt, PoolError> {
         let found = match before {
             Some(before) => read::refresh(&self.context, &self.terms, &self.plan, looks, before),
             None => read::look(&self.context, &self.terms, &self.plan, looks, &[]),
@@ -304,7 +304,7 @@ impl ParkedFetch {
         looks: Looks,
         mut cold: Cold,
         room: &mut Charge,
-    ) -> Result<Attempt, Stopped> {
+    ) -> Result<Attempt, PoolError> {
         let mut may_wait_for = Vec::new();
         loop {
             may_wait_for.push(cold.0.id());
@@ -355,9 +355,9 @@ impl ParkedFetch {
     }
 }
 
-/// The broker stops: the connection is closed.
-fn closed(stopped: &Stopped) -> State {
-    State::Answered(LateReply::close(stopped.to_string()))
+/// There is nothing to answer with: the connection is closed.
+fn closed(error: &PoolError) -> State {
+    State::Answered(LateReply::close(error.to_string()))
 }
 
 /// The fetch waits in the lists of its partitions.

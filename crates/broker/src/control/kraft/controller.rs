@@ -21,6 +21,8 @@ pub(crate) enum ControllerError {
     Log(#[from] MetadataLogError),
     #[error("the broker is stopping")]
     Stopped,
+    #[error("the decision panicked, and is not carried out; see the message above")]
+    Panicked,
     #[error("the controller did not answer in time")]
     TimedOut,
     #[error("the controller refused: {0}")]

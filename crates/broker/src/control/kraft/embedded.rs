@@ -91,11 +91,12 @@ impl EmbeddedController {
         .await
         .map_err(|panic| {
             // The decision itself: it looks at the image, and nothing was changed yet.
-            if panic.is_panic() {
-                self.node.metrics().panics.add(1);
-                tracing::error!(api = %R::API_KEY, "a decision panicked; it is not carried out");
+            if !panic.is_panic() {
+                return ControllerError::Stopped;
             }
-            ControllerError::Stopped
+            self.node.metrics().panics.add(1);
+            tracing::error!(api = %R::API_KEY, "a decision panicked; it is not carried out");
+            ControllerError::Panicked
         })?;
         if is_due {
             let controller = self.clone();
