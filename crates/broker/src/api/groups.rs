@@ -265,8 +265,8 @@ pub(super) async fn list(context: Context, request: ListGroupsRequest) -> ListGr
     listed(parts)
 }
 
-/// The groups of all shards; an error if one of them did not say. Where Kafka's shard has moved to another broker
-/// meanwhile its groups are left out, of both brokers' answers perhaps; this code has clients ask again.
+/// The groups of all shards; the error of a shard that is loading or gave no answer. As in Kafka, a shard that has moved to
+/// another broker answers with no groups (`Submission::refused`).
 fn listed(parts: Vec<Option<GroupResponse>>) -> ListGroupsResponse {
     let mut out = ListGroupsResponse::default();
     for part in parts {
@@ -275,10 +275,7 @@ fn listed(parts: Vec<Option<GroupResponse>>) -> ListGroupsResponse {
                 out.groups.extend(part.groups);
                 continue;
             }
-            Some(GroupResponse::ListGroups(part)) => match part.error_code {
-                ErrorCode::NOT_COORDINATOR => ErrorCode::COORDINATOR_NOT_AVAILABLE,
-                code => code,
-            },
+            Some(GroupResponse::ListGroups(part)) => part.error_code,
             None => ErrorCode::COORDINATOR_NOT_AVAILABLE,
             Some(_) => ErrorCode::UNKNOWN_SERVER_ERROR,
         };
@@ -615,7 +612,6 @@ mod tests {
         let heartbeat = Some(GroupResponse::Heartbeat(HeartbeatResponse::default()));
         for (missing, code) in [
             (None, ErrorCode::COORDINATOR_NOT_AVAILABLE),
-            (part(ErrorCode::NOT_COORDINATOR, "b"), ErrorCode::COORDINATOR_NOT_AVAILABLE),
             (
                 part(ErrorCode::COORDINATOR_LOAD_IN_PROGRESS, "b"),
                 ErrorCode::COORDINATOR_LOAD_IN_PROGRESS,
@@ -625,5 +621,17 @@ mod tests {
             let listed = listed(vec![part(ErrorCode::NONE, "a"), missing]);
             assert_eq!((listed.error_code, listed.groups.len()), (code, 0));
         }
+    }
+
+    #[test]
+    fn a_shard_that_has_moved_is_left_out_of_list_groups() {
+        let request = GroupRequest::ListGroups(ListGroupsRequest::default());
+        let submission = Submission { context: RequestContext::default(), request };
+        let of = |code| Some(submission.refused(code));
+        let all = listed(vec![part(ErrorCode::NONE, "a"), of(ErrorCode::NOT_COORDINATOR)]);
+        assert_eq!((all.error_code, all.groups.len()), (ErrorCode::NONE, 1));
+        let loading = ErrorCode::COORDINATOR_LOAD_IN_PROGRESS;
+        let none = listed(vec![part(ErrorCode::NONE, "a"), of(loading)]);
+        assert_eq!((none.error_code, none.groups.len()), (loading, 0));
     }
 }
