@@ -13,18 +13,19 @@ use crate::formats::{CONSUMER_PROTOCOL_TYPE, offer_of, subscription_of};
 use crate::model::{ConsumerMember, Refused, RequestContext, join_error};
 use crate::step::{Joined, Step, classic_metadata};
 
-/// What becomes of a join.
-pub(crate) enum Entry {
+/// A join of a member that is in the group now.
+pub(crate) enum Admitted {
     /// It has been answered.
     Joined(Box<Joined>),
-    /// It is in the group, and its answer waits for the partitions of its target.
+    /// Its answer waits for the partitions of its target.
     Waits(Newcomer),
-    /// With this member the group votes for an assignor that only its members have, or its subscription
-    /// cannot be read by anybody but its leader.
-    NeedsBarrier,
 }
 
-/// Who joins.
+/// With this member the group votes for an assignor that only its members have, or only its leader can read the member's
+/// subscription.
+pub(crate) struct NeedsBarrier;
+
+/// The member that joins.
 enum Joining {
     /// A member that nothing is known of.
     New(Arc<str>),
@@ -46,7 +47,7 @@ pub(crate) fn join(
     context: &RequestContext,
     request: &JoinGroupRequest,
     is_waiting: bool,
-) -> Result<Entry, Refused> {
+) -> Result<Result<Admitted, NeedsBarrier>, Refused> {
     let instance_id = request.group_instance_id.as_deref();
     let before = match instance_id {
         Some(instance_id) => step.group.static_member(instance_id),
@@ -67,12 +68,13 @@ pub(crate) fn join(
     };
     let joining = joining(step, context, request)?;
     if let Joining::WithoutId(id) = joining {
-        return hand_out(step, id, request).map(|joined| Entry::Joined(Box::new(joined)));
+        let joined = hand_out(step, id, request)?;
+        return Ok(Ok(Admitted::Joined(Box::new(joined))));
     }
     let said = request.protocols.iter().find(|said| said.name == protocol);
     let subscription = said.and_then(|said| subscription_of(&said.metadata));
     let Some(subscription) = subscription.filter(|_| is_built_in(&protocol)) else {
-        return Ok(Entry::NeedsBarrier);
+        return Ok(Err(NeedsBarrier));
     };
     // At a barrier what a member says is not written before the group has come together.
     if said_bytes(request) > step.cx.config.batch_limit.bytes {
@@ -86,7 +88,7 @@ pub(crate) fn join(
         Joining::Static(id) => step.join_static(&id, instance_id.unwrap_or_default(), true)?,
     };
     let is_newcomer = before.is_none() || is_waiting;
-    enter(step, context, request, &member, &protocol, &subscription, is_newcomer)
+    enter(step, context, request, &member, &protocol, &subscription, is_newcomer).map(Ok)
 }
 
 /// Who a request is from.
@@ -140,7 +142,7 @@ fn enter(
     protocol: &str,
     subscription: &ConsumerProtocolSubscription,
     is_newcomer: bool,
-) -> Result<Entry, Refused> {
+) -> Result<Admitted, Refused> {
     let is_new_vote = step.voted().is_some_and(|voted| voted != protocol);
     let mut metadata = classic_metadata(&member.metadata, context, request, subscription);
     metadata.server_assignor = Some(stored_assignor(protocol).into());
@@ -172,9 +174,9 @@ fn enter(
     if is_newcomer && has_to_wait(&newcomer, &updated, epoch) {
         let timeout_ms = newcomer_timeout_ms(step, &newcomer);
         step.schedule_session(&updated.id, timeout_ms);
-        return Ok(Entry::Waits(newcomer));
+        return Ok(Admitted::Waits(newcomer));
     }
-    Ok(Entry::Joined(Box::new(joined(step, &updated, &newcomer))))
+    Ok(Admitted::Joined(Box::new(joined(step, &updated, &newcomer))))
 }
 
 /// Whether partitions are to be assigned that the leader left out before the coordinator took the group over.

@@ -33,6 +33,6 @@ mod member;
 mod newcomer;
 
 pub(crate) use describe::{describe, list};
-pub(crate) use join::{Entry, join};
+pub(crate) use join::{Admitted, NeedsBarrier, join};
 pub(crate) use member::{heartbeat, sync};
 pub(crate) use newcomer::{Admission, Newcomer, admit};

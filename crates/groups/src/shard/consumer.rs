@@ -13,7 +13,7 @@ use thalweg_wire::messages::{
 use super::{GroupShard, Out};
 use crate::classic::{ClassicGroup, ClassicGroupState};
 use crate::consumer::{ConsumerGroup, Reverted, describe_unknown};
-use crate::hosted::{self, Entry};
+use crate::hosted::{self, Admitted, NeedsBarrier};
 use crate::logged::{GroupEntry, GroupKind};
 use crate::model::{
     GroupRecord, GroupResponse, GroupTimer, Refused, RequestContext, Then, heartbeat_error,
@@ -244,29 +244,31 @@ impl GroupShard {
         let instance_id = request.group_instance_id.as_deref();
         let is_waiting =
             self.is_waiting_newcomer(&request.group_id, &request.member_id, instance_id);
-        let entry = self.with_consumer_group(&request.group_id, now, out, |step| {
-            let entry = if step.leaves_server() {
-                Entry::NeedsBarrier
+        let admitted = self.with_consumer_group(&request.group_id, now, out, |step| {
+            let admitted = if step.leaves_server() {
+                Err(NeedsBarrier)
             } else if step.is_hosted() {
                 hosted::join(step, context, request, is_waiting)?
             } else {
                 let mut joined = step.classic_join(context, request)?;
                 let downgrade = joined.downgrade.take();
-                return Ok((Entry::Joined(Box::new(joined)), downgrade));
+                return Ok((Ok(Admitted::Joined(Box::new(joined))), downgrade));
             };
-            let downgrade = match entry {
-                Entry::NeedsBarrier => Some(step.return_to_barrier()?),
-                Entry::Joined(_) | Entry::Waits(_) => None,
+            let downgrade = match admitted {
+                Ok(_) => None,
+                Err(NeedsBarrier) => Some(step.return_to_barrier()?),
             };
-            Ok((entry, downgrade))
+            Ok((admitted, downgrade))
         });
-        let response = match entry {
-            Some(Ok(Entry::NeedsBarrier)) => {
+        let response = match admitted {
+            Some(Ok(Err(NeedsBarrier))) => {
                 // It is a classic group now, and answers when it has come together.
                 self.join(token, context, request, now, out);
                 return Reply::Deferred;
             }
-            Some(Ok(entry)) => return self.entered(token, &request.group_id, entry, out),
+            Some(Ok(Ok(admitted))) => {
+                return self.admitted(token, &request.group_id, admitted, out);
+            }
             Some(Err(refused)) => join_error("", refused.code),
             None => join_error("", ErrorCode::UNKNOWN_MEMBER_ID),
         };
@@ -274,31 +276,26 @@ impl GroupShard {
     }
 
     /// Answers a member that is in the group, or lets it wait.
-    pub(super) fn entered(
+    pub(super) fn admitted(
         &mut self,
         token: Token,
         group_id: &str,
-        entry: Entry,
+        admitted: Admitted,
         out: &mut Out,
     ) -> Reply<GroupResponse> {
-        match entry {
-            Entry::Waits(newcomer) => {
+        match admitted {
+            Admitted::Waits(newcomer) => {
                 let known = self.logged.group_with_id(group_id).map(|(id, _)| id.clone());
                 let id = known.unwrap_or_else(|| group_id.into());
                 self.wait_as_newcomer(&id, token, newcomer, out);
                 Reply::Deferred
             }
-            Entry::Joined(joined) => {
+            Admitted::Joined(joined) => {
                 let Joined { response, then, .. } = *joined;
                 if then.is_some() {
                     self.waits_no_more(group_id, &response.member_id, out);
                 }
                 out.then = then.map(|then| Then::ClassicJoins(vec![then]));
-                Reply::AfterCommit(GroupResponse::JoinGroup(response))
-            }
-            // The callers know what to do about it.
-            Entry::NeedsBarrier => {
-                let response = join_error("", ErrorCode::INCONSISTENT_GROUP_PROTOCOL);
                 Reply::AfterCommit(GroupResponse::JoinGroup(response))
             }
         }

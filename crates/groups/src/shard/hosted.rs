@@ -15,12 +15,20 @@ use crate::consumer::{
     ConsumerGroup, LiveGroups, is_built_in, is_hostable, is_server_mode, leaves_out,
     stored_assignor,
 };
-use crate::hosted::{self, Entry};
+use crate::hosted::{self, NeedsBarrier};
 use crate::model::{
     GroupConfig, GroupRecord, GroupResponse, GroupTimer, Refused, RequestContext, StoredAssignment,
     Then,
 };
 use crate::step::{Step, upgraded};
+
+/// A group that the coordinator assigns, made of a classic one.
+struct Hosting {
+    group: ConsumerGroup,
+    records: Vec<GroupRecord>,
+    /// Members that have not asked for their assignment.
+    unsynced: Vec<Arc<str>>,
+}
 
 /// The classic group is to answer.
 fn not_here() -> Refused {
@@ -48,11 +56,11 @@ impl GroupShard {
             return None;
         }
         let join = |step: &mut Step<'_, '_>| match hosted::join(step, context, request, false)? {
-            Entry::NeedsBarrier => Err(not_here()),
-            entry => Ok((entry, None)),
+            Err(NeedsBarrier) => Err(not_here()),
+            Ok(admitted) => Ok((admitted, None)),
         };
-        let entry = self.host(group_id, now, out, join)?;
-        Some(self.entered(token, group_id, entry, out))
+        let admitted = self.host(group_id, now, out, join)?;
+        Some(self.admitted(token, group_id, admitted, out))
     }
 
     /// Handles a heartbeat with which a stable classic group becomes one that the coordinator assigns;
@@ -88,7 +96,7 @@ impl GroupShard {
         let generation = classic.generation();
         if !classic.is(ClassicGroupState::Stable)
             || classic.unhostable().is_some()
-            // Somebody waits for an answer of the classic group.
+            // A request waits for an answer of the classic group.
             || classic.awaiting().next().is_some()
         {
             return None;
@@ -116,30 +124,30 @@ impl GroupShard {
                 return None;
             }
         };
-        self.take_over(&id, (&group, records), &unsynced, now, out, run)
+        self.become_hosted(&id, Hosting { group, records, unsynced }, now, out, run)
     }
 
-    /// Makes a classic group the consumer group `group`, which has these records, and runs `run` on it. Its members
-    /// that are `unsynced` have not asked for their assignment.
-    fn take_over<R>(
+    /// Replaces the classic group with a group that the coordinator assigns, and runs `run` on it; `None` if that
+    /// refuses.
+    fn become_hosted<R>(
         &mut self,
         id: &Arc<str>,
-        (group, records): (&ConsumerGroup, Vec<GroupRecord>),
-        unsynced: &[Arc<str>],
+        hosting: Hosting,
         now: Now,
         out: &mut Out,
         run: impl FnOnce(&mut Step<'_, '_>) -> Stepped<R>,
     ) -> Option<R> {
+        let Hosting { group, records, unsynced } = hosting;
         let classic = self.classic_groups.get(id)?;
         expect(&mut self.consumer_state, classic, &self.config, out);
         note_conversion(&mut self.rebalances, classic);
-        let left_out = leaves_out(group, &self.image);
+        let left_out = leaves_out(&group, &self.image);
         let left_out = left_out.then(|| (group.epochs().group, classic.leader().cloned()));
-        let live = self.consumer_state.of(id);
-        (live.left_out, live.knows_left_out) = (left_out, true);
-        let result = self.with_new_consumer_group(id, group, records, now, out, run).ok()?;
-        start_classic_sessions(id, group, out);
-        await_syncs(id, group, unsynced, out);
+        let state = self.consumer_state.of(id);
+        (state.left_out, state.knows_left_out) = (left_out, true);
+        let result = self.with_new_consumer_group(id, &group, records, now, out, run).ok()?;
+        start_classic_sessions(id, &group, out);
+        await_syncs(id, &group, &unsynced, out);
         Some(result)
     }
 
@@ -189,7 +197,8 @@ impl GroupShard {
         out.records.clear();
         let unsynced: Vec<Arc<str>> = classic.unsynced_members().cloned().collect();
         self.with_group(&id, now, out, |group, env| group.assigned(env));
-        self.take_over(&id, (&group, records), &unsynced, now, out, |_| Ok(((), None)))?;
+        let hosting = Hosting { group, records, unsynced };
+        self.become_hosted(&id, hosting, now, out, |_| Ok(((), None)))?;
         out.split();
         Some(id)
     }
