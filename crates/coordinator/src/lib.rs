@@ -1,7 +1,7 @@
 //! The contract that every coordinator state machine plugs into: handle, append, replay, timers.
 //!
 //! A *coordinator* owns the state that lives in one partition of an internal topic
-//! (`__consumer_offsets`, later `__transaction_state`). This crate holds what all of them share and
+//! (`__consumer_offsets`, `__transaction_state`). This crate holds what all of them share and
 //! knows nothing of groups or transactions:
 //!
 //! * [`Shard`]: what a state machine implements. A handler computes records, answers and timers;

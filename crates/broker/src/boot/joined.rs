@@ -28,7 +28,8 @@ use crate::node::metadata_listener::MetadataListener;
 /// How long a broker waits for the controllers to let it go: less than a stop may take in all, so that it is a clean
 /// one.
 const CONTROLLED_SHUTDOWN: Duration = Duration::from_secs(240);
-/// How long a broker that has handed its leaderships over still says who leads, and how long nobody must have asked.
+/// How long a broker that has handed its leaderships over still names the new leaders: the longest, and without a request
+/// for one.
 const NAME_LEADERS_MAX: Duration = Duration::from_secs(1);
 const NAME_LEADERS_QUIET: Duration = Duration::from_millis(200);
 /// Without a word of them for so long, it does not wait for them.

@@ -43,8 +43,8 @@ impl RunningBroker {
         self.services.node.cluster_id()
     }
 
-    /// Lets one worker of this runtime sleep until a disk stalls, so that there is somebody to
-    /// serve what has nothing to do with that disk. For a runtime of the broker's own, with a
+    /// Lets one worker of this runtime sleep until a disk stalls. It then serves requests that do not need that
+    /// disk. For a runtime of the broker's own, with a
     /// worker more than there are processors.
     pub fn keep_spare_worker(&self) {
         let stalls = Arc::clone(self.services.replicas.logs().stalls());

@@ -1,4 +1,4 @@
-//! Topics that are made because somebody needs them: named by a client, or internal ones.
+//! Topics that are created on demand: topics that a client names, and internal ones.
 //!
 //! A client that names a topic is told UNKNOWN_TOPIC_OR_PARTITION, and the topic is made meanwhile:
 //! it asks again, as it does with Kafka.

@@ -54,12 +54,12 @@ impl ProducerIds {
         }
     }
 
-    /// Whether there is none for whoever does not wait.
+    /// Whether a caller that does not wait gets none.
     pub(crate) fn is_empty(&self) -> bool {
         self.blocks.lock().left() == 0
     }
 
-    /// Waits until there is one, for whoever takes it without waiting.
+    /// Waits until a caller that does not wait gets one.
     pub(crate) async fn reserve(&self, control: &Control) -> Result<(), ControllerError> {
         self.allocate(control, 1).await
     }

@@ -99,7 +99,7 @@ impl LogLevel {
     }
 }
 
-/// The levels of the process's log. Whoever installed the log implements it.
+/// The levels of the process's log. The program that installs the log implements it.
 pub trait LogLevels: fmt::Debug + Send + Sync {
     /// The level in force for [`ROOT_LOGGER`] and each of [`LOGGERS`].
     fn levels(&self) -> BTreeMap<String, LogLevel>;

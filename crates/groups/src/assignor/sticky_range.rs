@@ -35,14 +35,14 @@ struct Class {
     subscribers: Vec<u32>,
 }
 
-/// Who goes first where a share does not come out even and some get one partition more.
+/// The members that come first where a share does not come out even and some get one partition more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Extra {
-    /// Who has it, then who is near, then who has least of other topics.
+    /// Owner first, then same rack, then fewest partitions of other topics.
     Near,
-    /// Who has it, then who has least of other topics.
+    /// Owner first, then fewest partitions of other topics.
     Holders,
-    /// Who has least of other topics, then who has it.
+    /// Fewest partitions of other topics first, then owner.
     Idle,
     /// The first in the order of the assignor, as in Kafka.
     First,

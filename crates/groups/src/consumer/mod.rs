@@ -2,8 +2,8 @@
 //!
 //! A member says in its heartbeats what it subscribes to and what it owns. Whatever changes who is to
 //! own what raises the group's *epoch*; a *target assignment* is computed for that epoch; each member
-//! is reconciled with its part of it, in its own heartbeats and at its own pace. Nobody waits for
-//! everybody: a partition waits for its owner alone.
+//! is reconciled with its part of it, in its own heartbeats and at its own pace. A partition
+//! waits for its owner, not for the group.
 //!
 //! Everything but timers, the moment of the next look at the metadata and what is being computed is
 //! in the log, as Kafka 4.4 writes it. Members of the classic protocol may be in such a group beside

@@ -101,7 +101,7 @@ pub(crate) fn admit(
     if epoch >= newcomer.group_epoch {
         let target = step.last_target(&member);
         let before = step.records.len();
-        // It has not been told of any partition, so what goes to others now it has given up.
+        // The member has no assignment yet, so partitions that move count as revoked.
         next = step.reconcile(next, epoch, &target, false, Some(&[]))?;
         let gained: Vec<(Uuid, i32)> = next
             .assigned

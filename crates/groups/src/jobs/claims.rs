@@ -1,9 +1,9 @@
 //! What members of the sticky assignors say that they had, before the coordinator knew anything of them.
 //!
-//! Where a group is formed anew (its record is gone, or all of its members were) its members come one by
-//! one, and each remembers what it had. Of the partitions that go to somebody else anyway they get that back.
-//! It steers the target assignment and nothing else: who holds a partition is in the log, and goes by nobody's
-//! word. Nor does a word take from somebody what he could keep.
+//! When a group is formed again (its record is gone, or all of its members were) its members come one by
+//! one, and each remembers what it had. Of the partitions that move anyway they get that back. A claim
+//! steers the target assignment and nothing else: the log alone says which member holds a partition. Nor does a claim take
+//! a partition from a member that could keep it.
 //!
 //! Nothing is believed here: bytes that cannot be read claim nothing, and of two members with the same
 //! partition the one of the newer generation had it; if that is the same, neither had.

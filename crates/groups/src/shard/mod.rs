@@ -95,7 +95,7 @@ impl GroupShard {
         }
     }
 
-    /// The same, with somebody who hears of rebalances that are over.
+    /// With an observer of completed rebalances.
     pub fn with_rebalance_observer(mut self, observer: Arc<dyn RebalanceObserver>) -> GroupShard {
         self.rebalances.observe(observer);
         self

@@ -1,10 +1,11 @@
 //! What the controller decides: from the image, the configuration and a request to records and a
 //! response. Nothing here changes state; the records do, once they are in the log.
 //!
-//! One file per API, which implements [`ControllerRequest`] for the wire's own request. The order of
-//! checks and the error codes are Kafka's, the messages are ours. Time, epochs and random numbers
-//! come with the request ([`RequestContext`]). What a broker checks before it forwards a request is
-//! part of the decision too, because here both are one process.
+//! Each file has an API, or a few that share their work, and implements [`ControllerRequest`] for the wire's own requests.
+//! The order of checks and the error codes are Kafka's, the messages are ours. Time, epochs and random numbers come with
+//! the request ([`RequestContext`]). What a broker checks before it forwards a request is part of the decision, too: an
+//! embedded controller is in the same process. A broker that has joined other nodes' controllers makes these checks
+//! itself (`refused_by_broker`).
 
 mod alter_configs;
 mod alter_partition;

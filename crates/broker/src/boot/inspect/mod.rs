@@ -3,7 +3,7 @@
 //!
 //! Nothing is written, locked or registered. What is refused is decided by the functions by which a start refuses, so
 //! the two cannot disagree. The metadata is read into a directory of its own, which goes at the end; the controllers
-//! are asked as by somebody who is no replica.
+//! are asked as by a client that is no replica.
 
 mod cluster;
 mod configs;

@@ -29,7 +29,7 @@ const RETRY: Duration = Duration::from_millis(50);
 /// Version of a principal's serialized form.
 const PRINCIPAL_VERSION: i16 = 0;
 
-/// A connection to the active controller, whoever that is.
+/// A connection to the active controller.
 #[derive(Debug)]
 pub(crate) struct Channel {
     quorum: watch::Receiver<QuorumStatus>,
