@@ -108,6 +108,10 @@ fn missing(text: &str, places: &Places, items: &Items) -> Vec<(usize, String)> {
                 section.extend(bases);
                 continue;
             }
+            if span.is_heading && name.chars().all(|c| c.is_ascii_lowercase() || c == '-') {
+                wrong.push((line, format!("no crate or folder `{name}`")));
+                continue;
+            }
             match kind(span.text) {
                 Kind::Path => {
                     for path in braces(name) {

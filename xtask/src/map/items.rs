@@ -214,7 +214,13 @@ impl<'a> Visit<'a> for Finder<'_> {
         visit::visit_item_impl(self, one);
     }
 
-    fn visit_pat_ident(&mut self, pattern: &'a syn::PatIdent) {
-        self.items.names.insert(pattern.ident.to_string());
+    fn visit_signature(&mut self, signature: &'a syn::Signature) {
+        for input in &signature.inputs {
+            if let syn::FnArg::Typed(parameter) = input
+                && let syn::Pat::Ident(name) = &*parameter.pat
+            {
+                self.items.names.insert(name.ident.to_string());
+            }
+        }
     }
 }

@@ -267,7 +267,8 @@ impl Consumer {
         Ok(())
     }
 
-    /// Hears of partitions that come and go. To be set before subscribing.
+    /// Sets what is called when partitions come and go. To be set before subscribing. It is dropped with the consumer, also
+    /// where a [`ConsumerHandle`] lives longer.
     ///
     /// # Errors
     /// [`Error::Config`] without a group: there is nothing to hear of.
