@@ -45,6 +45,7 @@ impl Replicas {
     pub(crate) fn configure(&self, config: &BrokerConfig) {
         self.logs.set_producer_expiration_ms(i64::from(config.producer_id_expiration_ms()));
         self.logs.set_cordoned(settings::cordoned_dirs(self.logs.dirs(), config));
+        self.openings.look_again();
         self.shared.throttles.configure(config);
         self.fetchers.resize(usize::try_from(config.num_replica_fetchers()).unwrap_or(1));
         self.logs.configure_cleaner(settings::cleaner(config));
@@ -74,6 +75,7 @@ impl Replicas {
         }
         if !local.deleted.is_empty() {
             self.openings.remove(local.deleted.iter().map(|(id, _, index)| (*id, *index)));
+            self.forget_unopened(&local.deleted);
             // Those of topics that are still there have moved to other brokers.
             for (id, _, index) in &local.deleted {
                 self.fetchers.remove(*id, *index);
@@ -127,6 +129,11 @@ impl Replicas {
     fn delete<'a>(self: &Arc<Self>, partitions: impl Iterator<Item = (&'a str, i32)>) {
         for deletion in self.logs.begin_delete(partitions) {
             let dir = deletion.dir().map_or(Uuid::ZERO, |dir| dir.id());
+            // One that may wait for another directory takes no thread from what is done in its own.
+            let pool = match deletion.has_to_wait() {
+                true => self.disk_moves.of_id(dir),
+                false => self.disk_metadata.of_id(dir),
+            };
             let replicas = Arc::clone(self);
             let delete = move || {
                 let now_ms = replicas.node.clock().wall_ms();
@@ -134,7 +141,7 @@ impl Replicas {
                     tracing::error!(%error, "partitions could not be deleted");
                 }
             };
-            tokio::spawn(self.change_for_metadata(dir, "a deletion of partitions", delete));
+            tokio::spawn(self.change_in(pool, "a deletion of partitions", delete));
         }
     }
 

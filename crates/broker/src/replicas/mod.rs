@@ -24,7 +24,9 @@ use tokio::sync::Notify;
 
 use crate::node::Node;
 use crate::node::directory_news::DirectoryNews;
-use crate::node::pool::{CHANGES_PER_DIR, DirPools, METADATA_PER_DIR, PoolError, READS_PER_DIR};
+use crate::node::pool::{
+    CHANGES_PER_DIR, DirPools, METADATA_PER_DIR, Pool, PoolError, READS_PER_DIR,
+};
 use leadership::LeadershipListener;
 use moves::Moves;
 use openings::{Indexes, Openings};
@@ -143,17 +145,27 @@ impl Replicas {
         &self.disk_changes
     }
 
-    /// Does `work` that an image asks for on a thread of the log directory. If it panics, the broker stops.
+    /// Does `work` that an image asks for on a thread of the log directory ([`Self::change_in`]).
     fn change_for_metadata<T: Send + 'static>(
         &self,
         dir: Uuid,
         what: &'static str,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> impl Future<Output = Option<T>> + Send + 'static {
-        let (pool, node) = (self.disk_metadata.of_id(dir).clone(), Arc::clone(&self.node));
+        self.change_in(self.disk_metadata.of_id(dir), what, work)
+    }
+
+    /// Does `work` that an image asks for on a thread of a pool. If it panics, the broker stops.
+    fn change_in<T: Send + 'static>(
+        &self,
+        pool: &Pool,
+        what: &'static str,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> impl Future<Output = Option<T>> + Send + 'static {
+        let (pool, node) = (pool.clone(), Arc::clone(&self.node));
         async move {
             let done = pool.run(work).await;
-            if matches!(done, Err(PoolError::Panicked)) {
+            if matches!(done, Err(PoolError::Panicked)) && !node.is_stopping() {
                 node.fail(&format!("{what} panicked; see the message above"));
             }
             done.ok()

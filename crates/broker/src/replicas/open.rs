@@ -10,7 +10,7 @@ use thalweg_wire::Uuid;
 
 use crate::node::internal_topics::InternalTopic;
 use crate::replicas::Replicas;
-use crate::replicas::openings::{Group, InDir, Indexes};
+use crate::replicas::openings::{Group, InDir, Indexes, Place};
 use crate::replicas::topics::TopicTable;
 
 /// After which time a partition is made whose predecessor of the same name was still being deleted.
@@ -42,6 +42,16 @@ impl Replicas {
         self.unopened_added.notify_one();
     }
 
+    /// These partitions are not here any more.
+    pub(super) fn forget_unopened(&self, partitions: &[(Uuid, Arc<str>, i32)]) {
+        let mut unopened = self.unopened.lock();
+        for (topic, _, index) in partitions {
+            if let Some(indexes) = unopened.get_mut(topic) {
+                indexes.remove(index);
+            }
+        }
+    }
+
     /// Tries again to open what could not be opened for lack of descriptors or memory.
     pub(crate) fn open_missing(&self) {
         let unopened = std::mem::take(&mut *self.unopened.lock());
@@ -55,13 +65,17 @@ impl Replicas {
     /// Begins to open logs of partitions that wait for them, each directory's on a thread of its own.
     fn open_waiting(self: &Arc<Self>) {
         loop {
+            // Before the turn is taken: it looks at all logs.
+            let counts =
+                self.logs.dirs().iter().map(|dir| (dir.id(), self.logs.partitions_in(dir)));
+            let counts: BTreeMap<Uuid, usize> = counts.collect();
             let (groups, image) = {
                 // The image that names them is in force.
                 let _publishing = self.begin_publishing();
                 let image = self.node.image().0;
-                let groups = self
-                    .openings
-                    .next(|topic, index, there| self.dir_to_open_in(&image, topic, index, there));
+                let groups = self.openings.next(|topic, index, there| {
+                    self.place_to_open_in(&image, topic, index, &counts, there)
+                });
                 (groups, image)
             };
             if groups.is_empty() {
@@ -73,29 +87,46 @@ impl Replicas {
         }
     }
 
-    /// The directory whose thread opens a partition's log: the one that the metadata names, or else the one with the fewest
-    /// partitions. `None` while too much is being opened there.
-    fn dir_to_open_in(
+    /// The directory whose thread opens a partition's log: the one that the metadata names, or else one that
+    /// AlterReplicaLogDirs has named, or the one with the fewest partitions.
+    fn place_to_open_in(
         &self,
         image: &MetadataImage,
         topic: Uuid,
         index: i32,
+        counts: &BTreeMap<Uuid, usize>,
         there: &InDir<'_>,
-    ) -> Option<Uuid> {
-        let named =
-            image.topics.partition(topic, index).and_then(|it| it.directory(self.node.id()));
-        let is_here = |id: &Uuid| self.logs.dirs().iter().any(|dir| dir.id() == *id);
-        if let Some(named) = named.filter(is_here) {
-            return (!there.is_full(named)).then_some(named);
+    ) -> Place {
+        let known = image.topics.by_id(topic);
+        let Some((known, partition)) = known.and_then(|it| Some((it, it.partitions.get(&index)?)))
+        else {
+            return Place::Gone;
+        };
+        if !partition.replicas.contains(&self.node.id()) {
+            return Place::Gone;
         }
-        let is_free = |dir: &LogDir| !there.is_full(dir.id());
-        let chosen = self.logs.choose_dir(is_free, |dir| there.partitions(dir.id()));
+        let here = |id: Uuid| {
+            let dir = self.logs.dirs().iter().find(|dir| dir.id() == id && !id.is_reserved())?;
+            Some((id, dir.check().is_ok()))
+        };
+        let named = partition.directory(self.node.id()).and_then(here);
+        let preferred = || self.logs.preferred_dir(&known.name, index).and_then(here);
+        match named.or_else(preferred) {
+            Some((id, true)) if there.is_full(id) => return Place::Later,
+            Some((id, true)) => return Place::In(id),
+            // Its threads may hang, and nothing is opened there.
+            Some((_, false)) => return Place::In(Uuid::ZERO),
+            None => {}
+        }
+        let count = |dir: &LogDir| {
+            counts.get(&dir.id()).map_or(0, |count| count + there.partitions(dir.id()))
+        };
         let is_usable = |dir: &LogDir| dir.check().is_ok() && !self.logs.is_cordoned(dir.id());
-        match chosen {
-            Some(dir) => Some(dir.id()),
-            None if self.logs.dirs().iter().any(|dir| is_usable(dir)) => None,
-            // They are cordoned or offline: what a partition is answered with then is found when it is made.
-            None => Some(Uuid::ZERO),
+        match self.logs.choose_dir(|dir| !there.is_full(dir.id()), count) {
+            Some(dir) => Place::In(dir.id()),
+            None if self.logs.dirs().iter().any(|dir| is_usable(dir)) => Place::Later,
+            // All are cordoned or offline: what a partition is answered with then is found when it is made.
+            None => Place::In(Uuid::ZERO),
         }
     }
 
@@ -105,31 +136,23 @@ impl Replicas {
         let open = move || (opening.open_group(&group, &image), group);
         let opened = self.change_for_metadata(dir, OPENING, open);
         tokio::spawn(async move {
-            let Some((is_early, group)) = opened.await else { return };
-            if is_early {
+            let Some((early, group)) = opened.await else { return };
+            replicas.openings.done(&group, &early);
+            if !early.is_empty() {
                 tokio::time::sleep(DELETED_LATER).await;
+                replicas.openings.retry(&early);
             }
-            replicas.openings.done(&group);
         });
     }
 
-    /// Opens the logs of a group and serves its partitions, on a thread that may wait. Says whether some have to wait longer,
+    /// Opens the logs of a group and serves its partitions, on a thread that may wait. Gives those that have to wait longer,
     /// because something else changes partitions of their names: a deletion, most likely.
-    fn open_group(self: &Arc<Self>, group: &Group, image: &MetadataImage) -> bool {
-        let mut opened = BTreeMap::new();
-        let mut is_early = false;
+    fn open_group(self: &Arc<Self>, group: &Group, image: &MetadataImage) -> BTreeSet<(Uuid, i32)> {
+        let (mut due, mut opened, mut early) = (Indexes::new(), BTreeMap::new(), BTreeSet::new());
         for (id, indexes) in &group.partitions {
-            let Some(topic) = image.topics.by_id(*id) else {
-                self.openings.remove(indexes.keys().map(|index| (*id, *index)));
-                continue;
-            };
             for (&index, &is_new) in indexes {
-                let partition = topic.partitions.get(&index);
-                let Some(partition) = partition.filter(|it| it.replicas.contains(&self.node.id()))
-                else {
-                    self.openings.remove([(*id, index)]);
-                    continue;
-                };
+                let Some(topic) = image.topics.by_id(*id) else { continue };
+                let Some(partition) = topic.partitions.get(&index) else { continue };
                 let dir = partition.directory(self.node.id());
                 let request = CreateRequest {
                     dir: dir.filter(|id| !id.is_reserved()),
@@ -138,12 +161,12 @@ impl Replicas {
                     ..CreateRequest::new(&topic.name, index, *id)
                 };
                 let Some(change) = self.logs.try_change(&topic.name, index) else {
-                    is_early = true;
+                    early.insert((*id, index));
                     continue;
                 };
-                // In this order, so that whoever stops waits for it.
+                // In this order, so that a stop waits for it.
                 if self.node.is_stopping() {
-                    return false;
+                    return early;
                 }
                 if !self.openings.is_waiting(*id, index) {
                     continue;
@@ -152,6 +175,7 @@ impl Replicas {
                 let log = self.logs.create_in(&change, &request, now_ms);
                 if self.openings.is_waiting(*id, index) {
                     opened.insert((*id, index), log);
+                    due.entry(*id).or_default().insert(index, is_new);
                 } else if log.is_ok()
                     && let Err(error) = self.logs.delete_in(change, now_ms)
                 {
@@ -159,8 +183,10 @@ impl Replicas {
                 }
             }
         }
-        self.serve_opened(&group.partitions, opened);
-        is_early
+        if !opened.is_empty() {
+            self.serve_opened(&due, opened);
+        }
+        early
     }
 
     /// Serves partitions whose logs were opened, as the image of now says.

@@ -25,6 +25,16 @@ const GROUPS_PER_DIR: usize = 2;
 /// Partitions of topics, each with whether it has never been on this node: such a one is made, others have to be found.
 pub(crate) type Indexes = BTreeMap<Uuid, BTreeMap<i32, bool>>;
 
+/// Where a partition's log is opened.
+pub(super) enum Place {
+    /// On a thread of this directory.
+    In(Uuid),
+    /// Later: too much is being opened there.
+    Later,
+    /// Nowhere: the image in force does not have the partition here.
+    Gone,
+}
+
 /// Partitions whose logs one thread opens.
 #[derive(Debug, Default)]
 pub(super) struct Group {
@@ -45,7 +55,7 @@ pub(crate) struct Openings {
 #[derive(Debug, Default)]
 struct State {
     waiting: Indexes,
-    /// Those whose logs a thread opens.
+    /// Those whose logs a thread opens, or that are early.
     busy: BTreeSet<(Uuid, i32)>,
     /// How many groups and partitions of each directory threads open.
     dirs: BTreeMap<Uuid, (usize, usize)>,
@@ -79,18 +89,15 @@ impl Openings {
         self.added.notified().await;
     }
 
-    /// Some that wait, by their directories, each group to be opened on a thread. `dir_of` says where a partition is or is
-    /// to be made, given what is being opened there ([`InDir`]); `None` if it has to wait.
-    pub(super) fn next(
-        &self,
-        dir_of: impl Fn(Uuid, i32, &InDir<'_>) -> Option<Uuid>,
-    ) -> Vec<Group> {
+    /// Some that wait, by their directories, each group to be opened on a thread. `place_of` says where, given what is being
+    /// opened in directories. To be called with the turn to publish.
+    pub(super) fn next(&self, place_of: impl Fn(Uuid, i32, &InDir<'_>) -> Place) -> Vec<Group> {
         let mut state = self.state.lock();
         let State { waiting, busy, dirs } = &mut *state;
         let mut groups: BTreeMap<Uuid, Group> = BTreeMap::new();
         // Of each topic some: a small one does not wait for a large one.
         let share = (GROUP / waiting.len().max(1)).max(1);
-        let mut count = 0;
+        let (mut count, mut gone) = (0, Vec::new());
         for (topic, indexes) in waiting.iter() {
             let mut left = share.min(GROUP - count);
             for (&index, &is_new) in indexes {
@@ -100,8 +107,13 @@ impl Openings {
                 if busy.contains(&(*topic, index)) {
                     continue;
                 }
-                let Some(dir) = dir_of(*topic, index, &InDir { dirs, groups: &groups }) else {
-                    continue;
+                let dir = match place_of(*topic, index, &InDir { dirs, groups: &groups }) {
+                    Place::In(dir) => dir,
+                    Place::Later => continue,
+                    Place::Gone => {
+                        gone.push((*topic, index));
+                        continue;
+                    }
                 };
                 let group = groups.entry(dir).or_insert_with(|| Group { dir, ..Group::default() });
                 group.partitions.entry(*topic).or_default().insert(index, is_new);
@@ -117,13 +129,18 @@ impl Openings {
             *partitions += group.len();
             busy.extend(group.all());
         }
+        drop(state);
+        if !gone.is_empty() {
+            self.remove(gone);
+        }
         groups.into_values().collect()
     }
 
-    /// A group is not being opened any more. What of it still waits is in the next one.
-    pub(super) fn done(&self, group: &Group) {
+    /// A group is not being opened any more. What of it still waits is in the next one, but for `early` partitions, which
+    /// wait for [`Self::retry`].
+    pub(super) fn done(&self, group: &Group, early: &BTreeSet<(Uuid, i32)>) {
         let mut state = self.state.lock();
-        group.all().for_each(|partition| {
+        group.all().filter(|partition| !early.contains(partition)).for_each(|partition| {
             state.busy.remove(&partition);
         });
         if let Some((opening, partitions)) = state.dirs.get_mut(&group.dir) {
@@ -131,6 +148,21 @@ impl Openings {
             *partitions -= group.len();
         }
         drop(state);
+        self.look_again();
+    }
+
+    /// Partitions that were early may be opened now.
+    pub(super) fn retry(&self, early: &BTreeSet<(Uuid, i32)>) {
+        let mut state = self.state.lock();
+        early.iter().for_each(|partition| {
+            state.busy.remove(partition);
+        });
+        drop(state);
+        self.look_again();
+    }
+
+    /// There may be something for [`Self::next`].
+    pub(crate) fn look_again(&self) {
         self.added.notify_one();
     }
 
@@ -189,8 +221,8 @@ mod tests {
     const TOPICS: [Uuid; 2] = [Uuid([1; 16]), Uuid([2; 16])];
     const DIRS: [Uuid; 2] = [Uuid([3; 16]), Uuid([4; 16])];
 
-    fn in_first(_: Uuid, _: i32, there: &InDir<'_>) -> Option<Uuid> {
-        (!there.is_full(DIRS[0])).then_some(DIRS[0])
+    fn in_first(_: Uuid, _: i32, there: &InDir<'_>) -> Place {
+        if there.is_full(DIRS[0]) { Place::Later } else { Place::In(DIRS[0]) }
     }
 
     #[test]
@@ -205,12 +237,12 @@ mod tests {
         openings.note(TOPICS[1], 0, true);
         let other = openings.next(|topic, _, there| {
             assert_eq!(there.partitions(DIRS[0]), 2 * GROUP);
-            (topic == TOPICS[1]).then_some(DIRS[1])
+            if topic == TOPICS[1] { Place::In(DIRS[1]) } else { Place::Later }
         });
         assert_eq!(other[0].all().collect::<Vec<_>>(), [(TOPICS[1], 0)]);
 
         openings.remove(first[0].all());
-        openings.done(&first[0]);
+        openings.done(&first[0], &BTreeSet::new());
         let third = openings.next(in_first);
         assert_eq!(third[0].all().next(), Some((TOPICS[0], 128)));
     }
@@ -221,8 +253,31 @@ mod tests {
         openings.note(TOPICS[0], 0, true);
         let group = openings.next(in_first).remove(0);
         assert!(openings.next(in_first).is_empty(), "it is being opened");
-        openings.done(&group);
+        openings.done(&group, &BTreeSet::new());
         assert_eq!(openings.next(in_first).len(), 1);
+    }
+
+    #[test]
+    fn early_partitions_keep_no_others_from_their_directory() {
+        let openings = Openings::default();
+        (0..200).for_each(|index| openings.note(TOPICS[0], index, true));
+        for _ in 0..4 {
+            let group = openings.next(in_first).remove(0);
+            let early: BTreeSet<_> = group.all().collect();
+            openings.done(&group, &early);
+        }
+        assert!(openings.next(in_first).is_empty(), "all are early");
+        openings.retry(&BTreeSet::from([(TOPICS[0], 7)]));
+        let group = openings.next(in_first).remove(0);
+        assert_eq!(group.all().collect::<Vec<_>>(), [(TOPICS[0], 7)]);
+    }
+
+    #[test]
+    fn partitions_that_are_gone_do_not_wait() {
+        let openings = Openings::default();
+        openings.note(TOPICS[0], 0, true);
+        assert!(openings.next(|_, _, _| Place::Gone).is_empty());
+        assert!(!openings.is_waiting(TOPICS[0], 0));
     }
 
     #[test]

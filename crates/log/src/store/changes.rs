@@ -83,7 +83,7 @@ impl PartitionChanges {
         Some(PartitionChange { number: state.add(&key), key, shared: Arc::clone(&self.0) })
     }
 
-    /// Waits until nothing is changed, and lets nothing change until the guard is dropped.
+    /// Waits until no change is under way, and lets none begin until the guard is dropped.
     pub(crate) fn stop(&self) -> NoChanges<'_> {
         let mut state = self.0.state.lock();
         self.0.ended.wait_while(&mut state, |state| state.stopped_at.is_some());
@@ -121,6 +121,11 @@ impl PartitionChange {
         self.shared.ended.wait_while(&mut state, is_not_yet);
     }
 
+    /// Whether nothing else has to be waited for.
+    pub(crate) fn is_first(&self) -> bool {
+        self.shared.state.lock().is_turn(&self.key, self.number)
+    }
+
     pub(crate) fn topic(&self) -> &str {
         &self.key.0
     }
@@ -144,7 +149,7 @@ impl Drop for PartitionChange {
     }
 }
 
-/// Nothing changes for as long as it is held.
+/// No change begins for as long as it is held.
 pub(crate) struct NoChanges<'a>(&'a Shared);
 
 impl Drop for NoChanges<'_> {

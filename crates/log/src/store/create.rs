@@ -152,17 +152,17 @@ impl LogManager {
     }
 
     /// The directory for a new partition that none is asked for: of those that are online, not cordoned and allowed, the
-    /// one with the fewest partitions, those included that `besides` counts.
+    /// one with the fewest partitions, as `count` counts them.
     pub fn choose_dir(
         &self,
         is_allowed: impl Fn(&LogDir) -> bool,
-        besides: impl Fn(&LogDir) -> usize,
+        count: impl Fn(&LogDir) -> usize,
     ) -> Option<Arc<LogDir>> {
-        let count = |dir: &Arc<LogDir>| self.partitions_in(dir) + besides(dir);
-        self.dirs.emptiest(is_allowed, count).cloned()
+        self.dirs.emptiest(is_allowed, |dir| count(dir)).cloned()
     }
 
-    fn partitions_in(&self, dir: &Arc<LogDir>) -> usize {
+    /// How many logs a directory has, future replicas among them. Looks at all logs.
+    pub fn partitions_in(&self, dir: &Arc<LogDir>) -> usize {
         self.logs.count_in(dir) + self.futures.count_in(dir)
     }
 

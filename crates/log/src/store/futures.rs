@@ -63,6 +63,15 @@ impl Futures {
         }
     }
 
+    /// Where a partition is to be made.
+    pub(crate) fn preferred(&self, topic: &str, partition: i32) -> Option<Uuid> {
+        let preferred = self.preferred.lock();
+        if preferred.is_empty() {
+            return None;
+        }
+        preferred.get(&(topic.to_owned(), partition)).copied()
+    }
+
     /// Where a partition is to be made, which is being made.
     pub(crate) fn take_preferred(&self, topic: &str, partition: i32) -> Option<Uuid> {
         let mut preferred = self.preferred.lock();

@@ -20,12 +20,18 @@ pub struct Deletion {
     changes: Vec<PartitionChange>,
     logs: Vec<Arc<Log>>,
     dir: Option<Arc<LogDir>>,
+    has_to_wait: bool,
 }
 
 impl Deletion {
-    /// The directory that they are in.
+    /// The directory that they are in: their future replicas', where there are no logs of them.
     pub fn dir(&self) -> Option<&Arc<LogDir>> {
         self.dir.as_ref()
+    }
+
+    /// Whether another directory may have to be waited for: a partition moves, or something else changes it.
+    pub fn has_to_wait(&self) -> bool {
+        self.has_to_wait
     }
 }
 
@@ -45,13 +51,14 @@ impl LogManager {
     }
 
     /// Takes partitions out of service, without waiting for a disk: no lookup finds them from here on.
-    /// [`Self::finish_delete`] does the rest, and a partition that is made again meanwhile waits for it. What depends on
-    /// the same directories is in one deletion.
+    /// [`Self::finish_delete`] does the rest, and a partition that is made again meanwhile waits for it. Partitions of one
+    /// directory are in one deletion, but for those that move or whose other changes have to be waited for.
     pub fn begin_delete<'a>(
         &self,
         partitions: impl IntoIterator<Item = (&'a str, i32)>,
     ) -> Vec<Deletion> {
         let mut deletions: BTreeMap<_, Deletion> = BTreeMap::new();
+        let mut apart = Vec::new();
         // Asked for first, so that one that is made again comes after it.
         for change in self.changes.ask(partitions) {
             let future = self.future(change.topic(), change.partition());
@@ -59,13 +66,18 @@ impl LogManager {
             let Some(dir) = log.as_ref().or(future.as_ref()).map(|log| log.dir().clone()) else {
                 continue;
             };
-            let key = (dir.id(), future.map(|future| future.dir().id()));
-            let deletion = deletions.entry(key).or_default();
+            let has_to_wait = future.is_some() || !change.is_first();
+            if has_to_wait {
+                let (changes, logs) = (vec![change], log.into_iter().collect());
+                apart.push(Deletion { changes, logs, dir: Some(dir), has_to_wait });
+                continue;
+            }
+            let deletion = deletions.entry(dir.id()).or_default();
             deletion.dir = Some(dir);
             deletion.changes.push(change);
             deletion.logs.extend(log);
         }
-        deletions.into_values().collect()
+        deletions.into_values().chain(apart).collect()
     }
 
     /// Deletes what a deletion has taken out of service. Waits for disks, and for other changes of the same partitions.

@@ -166,7 +166,7 @@ async fn a_stop_ends_the_opening_of_logs() {
     node.shut_down().await;
     let made = services.replicas.logs().all().len();
     let image = services.node.image().0;
-    for group in services.replicas.openings().next(|_, _, _| Some(Uuid::ZERO)) {
+    for group in services.replicas.openings().next(|_, _, _| Place::In(Uuid::ZERO)) {
         services.replicas.open_group(&group, &image);
     }
     assert_eq!(services.replicas.logs().all().len(), made);

@@ -98,6 +98,11 @@ impl LogManager {
         self.futures.prefer(topic, partition, dir.id());
     }
 
+    /// The directory that [`Self::prefer_dir`] has named for a partition.
+    pub fn preferred_dir(&self, topic: &str, partition: i32) -> Option<Uuid> {
+        self.futures.preferred(topic, partition)
+    }
+
     /// Makes a future replica of a log in another directory. If there is one there already, it is that.
     ///
     /// Not while a directory is offline: it might hold another one.
@@ -141,6 +146,11 @@ impl LogManager {
 
     /// Gives up a move. Says whether there was one: not if the log has moved already.
     pub fn remove_future(&self, future: &Arc<Log>, now_ms: i64) -> Result<bool, StorageError> {
+        // Work on it may wait for a disk that hangs. Until that is over a stop does not wait for this.
+        {
+            let _change = future.lock_change();
+            future.wait_turn().pass_on();
+        }
         let _change = self.changes.begin(&future.topic, future.partition);
         let removed = self.discard_future(future, now_ms, false);
         if matches!(removed, Ok(true)) {
