@@ -68,8 +68,8 @@ fn committed_only(settings: impl Into<ConsumerSettings>) -> ConsumerSettings {
 /// committed.
 ///
 /// Envelopes come in the order of each partition's records, one for each record (or for several,
-/// [`Envelope::multi`] and [`TransactionalOffsetBatch`]), and all of a partition's to one sink: an offset says
-/// that everything before it is done. One that comes after later ones of its partition are committed is
+/// [`Envelope::multi`] and [`TransactionalOffsetBatch`](super::TransactionalOffsetBatch)), and all of a
+/// partition's to one sink: an offset says that everything before it is done. One that comes after later ones of its partition are committed is
 /// an error ([`AbortReason::Order`](crate::AbortReason::Order)); so is one behind an envelope that was given to
 /// a sink that failed or was dropped ([`AbortReason::Skipped`](crate::AbortReason::Skipped)): the source has to be
 /// begun again, too. An envelope of which all partitions were given up is left to those who have them now, and
