@@ -66,7 +66,7 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
 /// What a batch of the groups' topic may hold, which the topic may have set for itself.
 fn batch_limit(config: &BrokerConfig, own: &Properties) -> BatchLimit {
     let bytes = match TopicConfig::new(config, own) {
-        Ok(topic) => topic.max_message_bytes,
+        Ok(topic) => topic.scalars.max_message_bytes,
         // Its partitions are told so, too, where they are opened.
         Err(_) => config.message_max_bytes(),
     };

@@ -13,8 +13,8 @@
 //! | acts | `yes`, or why it does not act in Thalweg yet, as a key of [`NOT_YET`] |
 //! | documentation | one or two sentences of our own |
 //!
-//! From these lines come validation, DescribeConfigs, the console and the CLI. A test compares them
-//! with Kafka's own definitions.
+//! From these lines come validation, DescribeConfigs, the console and the CLI, and by `cargo xtask codegen` the names in
+//! code (`gen/`). A test compares them with Kafka's own definitions.
 
 use std::sync::LazyLock;
 
