@@ -106,7 +106,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["schemas", from] => schemas::run(&root, Path::new(from)),
-        ["codegen"] => codegen::run(&root, &root.join("crates/wire/src/gen")),
+        ["codegen"] => codegen::run(&root, &root),
         ["codegen", "--check"] => codegen::check(&root, &root.join("target/gen-check")),
         ["setup"] => setup::run(&root).map(drop),
         ["test"] => test::run(&root, test::Form::Usual),

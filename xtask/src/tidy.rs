@@ -354,7 +354,7 @@ fn sources(root: &Path, files: &[PathBuf], wrong: &mut Vec<String>) {
         let Ok(bytes) = fs::read(root.join(path)) else { continue };
         let Ok(text) = String::from_utf8(bytes) else { continue };
         let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default();
-        let generated = name.starts_with("crates/wire/src/gen/");
+        let generated = codegen::FOLDERS.iter().any(|folder| name.starts_with(folder));
         if ["rs", "java", "py", "js"].contains(&extension) && !generated {
             let lines = text.lines().count();
             if lines > LINES_MAX {

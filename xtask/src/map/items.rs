@@ -10,8 +10,7 @@ use syn::{
     UseTree, Variant,
 };
 
-/// Generated code, which the map does not name.
-const GENERATED: &str = "crates/wire/src/gen/";
+use crate::codegen::FOLDERS;
 
 /// What the map may name.
 #[derive(Default)]
@@ -29,7 +28,9 @@ impl Items {
     /// Reads every source and test of the crates.
     pub fn read(root: &Path, files: &[String]) -> Result<Items, String> {
         let mut items = Items::default();
-        for file in files.iter().filter(|file| !file.starts_with(GENERATED)) {
+        // The map does not name generated code.
+        let is_generated = |file: &str| FOLDERS.iter().any(|folder| file.starts_with(folder));
+        for file in files.iter().filter(|file| !is_generated(file)) {
             if module_of(file).is_some() {
                 let text =
                     fs::read_to_string(root.join(file)).map_err(|e| format!("{file}: {e}"))?;

@@ -29,7 +29,8 @@ impl Front {
             answer_budget: Budget::new(fetch_budget.limit()),
             fetch_budget,
             sessions: Mutex::new(SessionCache::new(fetch_session::Limits {
-                slots: usize::try_from(config.fetch_session_slots()).unwrap_or(0),
+                slots: usize::try_from(config.max_incremental_fetch_session_cache_slots())
+                    .unwrap_or(0),
                 bytes: settings::fetch_session_memory(),
             })),
         })

@@ -53,7 +53,7 @@ pub(super) async fn handle(context: Context, request: MetadataRequest) -> Metada
         let missing: Vec<String> =
             names.iter().filter(|name| image.topics.by_name(name).is_none()).cloned().collect();
         let create = request.allow_auto_topic_creation
-            && context.services.node.settings().auto_create_topics();
+            && context.services.node.settings().auto_create_topics_enable();
         // They are made meanwhile; a client that needs them asks again.
         let told = match create {
             true => context.services.control.begin_topics(missing, context.client()),
@@ -202,7 +202,7 @@ pub(super) async fn describe_topic_partitions(
     request: DescribeTopicPartitionsRequest,
 ) -> DescribeTopicPartitionsResponse {
     let image = context.services.node.image();
-    let limit = context.services.node.settings().max_request_partitions();
+    let limit = context.services.node.settings().max_request_partition_size_limit();
     let mut left = usize::try_from(request.response_partition_limit)
         .unwrap_or(0)
         .clamp(1, usize::try_from(limit).unwrap_or(2000).max(1));

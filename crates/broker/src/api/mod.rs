@@ -1,4 +1,5 @@
-//! One file per API. A handler sees one normalised form of its request, whatever the version. `table` lists the APIs.
+//! The handlers of APIs, in a file for each API or for those of one subject (`configs`, `groups`, `transactions`). A handler
+//! sees one normalised form of its request, whatever the version. `table` lists the APIs.
 
 pub(crate) mod add_to_txn;
 mod alter_replica_log_dirs;

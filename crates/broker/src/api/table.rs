@@ -1,8 +1,8 @@
 //! The table of APIs: what is served, in which versions, and how. Dispatch, ApiVersions, the choice of what is forwarded
 //! to controllers and `docs/apis.md` come from it.
 //!
-//! To add an API: its facts in `schemas/`, a handler in a file of this folder, a row here, and its line in `docs/apis.md`,
-//! which a test of this file writes.
+//! To add an API: a handler in a file of this folder, the file's `mod` line in `mod.rs`, a row here, and its line in
+//! `docs/apis.md`, which a test of this file writes. The messages of all of Kafka's APIs are in `thalweg_wire` already.
 
 use std::ops::RangeInclusive;
 
@@ -11,12 +11,6 @@ use thalweg_wire::{ApiKey, Request};
 
 use crate::api::codec::{decode, encode};
 use crate::api::context::{Context, Scratch};
-use crate::api::{
-    add_to_txn, alter_replica_log_dirs, api_versions, configs, delete_records, describe_cluster,
-    describe_log_dirs, describe_producers, describe_quorum, end_txn, fetch, find_coordinator,
-    forward, groups, heartbeat, init_producer_id, list_offsets, metadata, offset_for_leader_epoch,
-    produce, transactions, txn_offset_commit, unregister_broker, write_txn_markers,
-};
 use crate::net::budget::Charge;
 use crate::net::connection::{Handled, LateReply};
 
@@ -75,9 +69,10 @@ const fn max_version<R: Request>() -> i16 {
     R::MAX_VERSION
 }
 
-/// Makes the table and the dispatch of its rows: `Request, Way, handler`, in the order of Kafka's numbers.
+/// Makes the table and the dispatch of its rows: `Request, Way, handler`, in the order of Kafka's numbers. The handler's path
+/// begins in `crate::api`.
 macro_rules! apis {
-    ($($request:ident, $way:ident, $handler:path;)*) => {
+    ($($request:ident, $way:ident, $($handler:ident)::+;)*) => {
         /// The APIs that are served, in the order of Kafka's numbers.
         pub(super) const APIS: &[Api] = &[$(Api::new::<$request>(Way::$way)),*];
 
@@ -92,7 +87,9 @@ macro_rules! apis {
                 $(
                     <$request as Request>::API_KEY => {
                         scratch.heartbeats.observe(<$request as Request>::API_KEY);
-                        handle_by!($way, $request, $handler, context, scratch, body, charge)
+                        handle_by!(
+                            $way, $request, crate::api::$($handler)::+, context, scratch, body, charge
+                        )
                     }
                 )*
                 key => Handled::Close(format!("{key} is not served")),
@@ -297,6 +294,7 @@ mod tests {
         if std::env::var_os("UPDATE_EXPECT").is_some() {
             std::fs::write(path, &page).unwrap();
         }
-        assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), page);
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(written == page, "docs/apis.md is not the table: UPDATE_EXPECT=1 writes it");
     }
 }

@@ -105,7 +105,7 @@ async fn verify(
         return Err(ErrorCode::INVALID_PRODUCER_ID_MAPPING);
     }
     let services = &context.services;
-    let is_enabled = services.node.settings().verifies_transactions();
+    let is_enabled = services.node.settings().transaction_partition_verification_enable();
     let operation = operation_of(context.version);
     let is_asked = is_enabled || operation == Operation::Add;
     // No transaction is in such an epoch. Where its coordinator is asked, that one says what is wrong, as in Kafka: it may

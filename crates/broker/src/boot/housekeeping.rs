@@ -149,7 +149,7 @@ async fn ask_for_isrs(services: Arc<Services>) {
 /// Starts everything that runs by the clock, until the broker stops.
 pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
     // `log.initial.task.delay.ms`: a start has better things to do.
-    let delay = services.node.settings().initial_task_delay_ms();
+    let delay = services.node.settings().log_initial_task_delay_ms();
     let Services { node, control, replicas, coordination, .. } = &**services;
     let mut tasks = vec![
         node.spawn_until_stopped(ask_for_isrs(Arc::clone(services))),
@@ -168,10 +168,11 @@ pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
     }
     // An observer of other nodes' controllers looks after its log by itself.
     if let Controller::Embedded(controller) = control.controller() {
-        let interval = |b: &Services| match b.node.settings().metadata_snapshot_interval_ms() {
-            0 => METADATA_TIDY_MS,
-            interval => interval.min(METADATA_TIDY_MS),
-        };
+        let interval =
+            |b: &Services| match b.node.settings().metadata_log_max_snapshot_interval_ms() {
+                0 => METADATA_TIDY_MS,
+                interval => interval.min(METADATA_TIDY_MS),
+            };
         let controller = controller.clone();
         let tidy = move |_: &Services| controller.tidy();
         tasks.push(every_after(interval(services), services, Arc::default(), interval, tidy));
@@ -182,14 +183,14 @@ pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
     let mut all = Dirs { services, dirs, tasks };
     all.every_after(
         delay,
-        |b| b.node.settings().retention_check_interval_ms(),
+        |b| b.node.settings().log_retention_check_interval_ms(),
         |b, dir| {
             dir.clean_up(b.node.clock().wall_ms());
         },
     );
     all.every_after(
         delay,
-        |b| b.node.settings().flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
+        |b| b.node.settings().log_flush_scheduler_interval_ms().min(FLUSH_MS_MAX),
         |b, dir| {
             let now = b.node.clock().wall_ms();
             dir.flush_due(now);
@@ -198,16 +199,16 @@ pub(crate) fn spawn(services: &Arc<Services>) -> Vec<JoinHandle<()>> {
     );
     all.every_after(
         delay,
-        |b| i64::from(b.node.settings().flush_offset_checkpoint_interval_ms()),
+        |b| i64::from(b.node.settings().log_flush_offset_checkpoint_interval_ms()),
         |_, dir| dir.checkpoint_recovery_points(),
     );
     all.every_after(
         delay,
-        |b| i64::from(b.node.settings().flush_start_offset_checkpoint_interval_ms()),
+        |b| i64::from(b.node.settings().log_flush_start_offset_checkpoint_interval_ms()),
         |_, dir| dir.checkpoint_log_starts(),
     );
     all.every(
-        |b| b.node.settings().high_watermark_checkpoint_interval_ms(),
+        |b| b.node.settings().replica_high_watermark_checkpoint_interval_ms(),
         |_, dir| {
             dir.checkpoint_high_watermarks();
             dir.close_idle_files();

@@ -64,8 +64,9 @@ pub(super) async fn find(config: &BrokerConfig) -> Result<FoundCluster, StartErr
     let own_cluster = open::existing_cluster_id(dirs.iter().chain([&metadata_dir]));
     let quorum = membership::quorum_config(config);
     let begun = Instant::now();
-    let time_max = u64::try_from(config.startup_time_max_ms()).unwrap_or(0);
-    let within = u64::try_from(config.registration_timeout_ms()).unwrap_or(0).min(time_max);
+    let time_max = u64::try_from(config.server_max_startup_time_ms()).unwrap_or(0);
+    let within =
+        u64::try_from(config.initial_broker_registration_timeout_ms()).unwrap_or(0).min(time_max);
     let client_id = format!("{}-probe", config.node_id()).into();
     let cluster = membership::describe(
         &quorum.bootstrap,
@@ -235,7 +236,9 @@ impl JoinedSide {
 
     /// Waits until the broker's leaderships have moved to other brokers.
     pub(super) async fn leave(&self, services: &Services) {
-        if services.node.is_stopping() || !services.node.settings().config.controlled_shutdown() {
+        if services.node.is_stopping()
+            || !services.node.settings().config.controlled_shutdown_enable()
+        {
             return;
         }
         if self.life.shut_down() {

@@ -46,7 +46,7 @@ pub(crate) fn bind_all(config: &BrokerConfig) -> Result<Bound, StartError> {
     let options = SocketOptions {
         send_buffer: buffer(config.socket_send_buffer_bytes()),
         receive_buffer: buffer(config.socket_receive_buffer_bytes()),
-        backlog: u32::try_from(config.socket_listen_backlog()).unwrap_or(50),
+        backlog: u32::try_from(config.socket_listen_backlog_size()).unwrap_or(50),
     };
     let mut bound = Vec::new();
     for endpoint in config.broker_listeners() {

@@ -68,7 +68,7 @@ pub(super) fn open_logs(
     let workers = tokio::runtime::Handle::current().metrics().num_workers();
     manager.max_inline_appends = workers.saturating_sub(1).max(1);
     manager.recovery_threads_per_dir =
-        usize::try_from(config.recovery_threads_per_dir()).unwrap_or(1).max(1);
+        usize::try_from(config.num_recovery_threads_per_data_dir()).unwrap_or(1).max(1);
     manager.producer_expiration_ms = i64::from(config.producer_id_expiration_ms());
     let executor = Arc::new(BlockingExecutor::new());
     manager.executor = Some(executor);
@@ -138,10 +138,10 @@ pub(crate) fn directories(config: &BrokerConfig) -> (Vec<PathBuf>, PathBuf) {
 /// How the metadata log is kept.
 pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (LogConfig, Retention) {
     let segment_bytes =
-        config.internal_metadata_segment_bytes().unwrap_or(config.metadata_segment_bytes());
+        config.internal_metadata_log_segment_bytes().unwrap_or(config.metadata_log_segment_bytes());
     let log = LogConfig {
         segment_bytes: u32::try_from(segment_bytes).unwrap_or(u32::MAX),
-        segment_ms: config.metadata_segment_ms(),
+        segment_ms: config.metadata_log_segment_ms(),
         max_message_bytes: u32::MAX,
         // Checkpoints decide what may go.
         retention_bytes: -1,
@@ -149,11 +149,13 @@ pub(crate) fn metadata_log_config(config: &BrokerConfig) -> (LogConfig, Retentio
         ..LogConfig::default()
     };
     let retention = Retention {
-        snapshot_after_bytes: u64::try_from(config.metadata_snapshot_record_bytes())
-            .unwrap_or(u64::MAX),
-        snapshot_interval_ms: config.metadata_snapshot_interval_ms(),
-        bytes: config.metadata_retention_bytes(),
-        ms: config.metadata_retention_ms(),
+        snapshot_after_bytes: u64::try_from(
+            config.metadata_log_max_record_bytes_between_snapshots(),
+        )
+        .unwrap_or(u64::MAX),
+        snapshot_interval_ms: config.metadata_log_max_snapshot_interval_ms(),
+        bytes: config.metadata_max_retention_bytes(),
+        ms: config.metadata_max_retention_ms(),
     };
     (log, retention)
 }
@@ -174,7 +176,7 @@ pub(super) fn registration_of(
             .iter()
             .map(|l| (l.name.clone(), l.advertised_host.clone(), l.advertised_port))
             .collect(),
-        rack: config.rack().map(str::to_owned),
+        rack: config.broker_rack().map(str::to_owned),
         directories,
         previous_broker_epoch: opened.report.previous_broker_epoch,
         cluster_id: opened.report.cluster_id.clone(),

@@ -108,7 +108,9 @@ fn groups(config: &BrokerConfig, image: Arc<MetadataImage>, clock: Clock) -> Gro
                 write_timeout_ms: u64::try_from(config.offsets_commit_timeout_ms()).unwrap_or(0),
             },
             compression: offsets_compression(config),
-            jobs: usize::try_from(config.group_background_threads()).unwrap_or(1).max(1),
+            jobs: usize::try_from(config.group_coordinator_background_threads())
+                .unwrap_or(1)
+                .max(1),
             serves_partial_loads: false,
         },
         clock,
@@ -116,7 +118,7 @@ fn groups(config: &BrokerConfig, image: Arc<MetadataImage>, clock: Clock) -> Gro
 }
 
 fn offsets_compression(config: &BrokerConfig) -> CompressionSpec {
-    let codec = u8::try_from(config.offsets_topic_compression()).ok();
+    let codec = u8::try_from(config.offsets_topic_compression_codec()).ok();
     let codec = codec.and_then(Compression::from_id);
     CompressionSpec::new(codec.unwrap_or(Compression::None))
 }

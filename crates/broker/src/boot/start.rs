@@ -103,7 +103,7 @@ impl Start {
 
     /// The start took too long.
     fn late(&self) -> StartError {
-        let time_max = self.services.node.settings().config.startup_time_max_ms();
+        let time_max = self.services.node.settings().config.server_max_startup_time_ms();
         let reason = format!("not started within server.max.startup.time.ms={time_max}");
         StartError::Metadata(reason)
     }
@@ -134,7 +134,7 @@ impl Start {
 
 /// Starts compaction, with what the image says of topics and brokers.
 fn start_cleaner(services: &Services) {
-    if !services.node.settings().cleaner_enabled() {
+    if !services.node.settings().log_cleaner_enable() {
         tracing::warn!("log.cleaner.enable is false: compacted topics keep every record");
         return;
     }

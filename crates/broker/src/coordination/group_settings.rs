@@ -7,7 +7,8 @@ use thalweg_groups::{
     Assignors, BatchLimit, ClassicRebalanceMode, ConsumerGroupConfig, ConsumerMigrationPolicy,
     GroupConfig, assignor,
 };
-use thalweg_metadata::config::{BrokerConfig, Properties, TopicConfig, broker, group};
+use thalweg_metadata::config::group::GroupValues;
+use thalweg_metadata::config::{BrokerConfig, ConfigError, Properties, TopicConfig, broker};
 use thalweg_metadata::controller::OFFSETS_TOPIC;
 use thalweg_metadata::features::GROUP_VERSION;
 use thalweg_metadata::image::{ConfigResource, MetadataImage, ResourceType};
@@ -18,22 +19,14 @@ use crate::coordination::compressed_len;
 pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
     let size = |members: i32| usize::try_from(members).unwrap_or(usize::MAX);
     let default = GroupConfig::default();
-    // Names, the policy and the mode were checked when the configuration was read.
+    // Names and the policy were checked when the configuration was read.
     let assignors: Vec<_> = config
         .group_consumer_assignors()
         .iter()
         .filter_map(|name| assignor::assignor(broker::assignor_name(name)?))
         .collect();
     let policy = ConsumerMigrationPolicy::named(config.group_consumer_migration_policy());
-    let mode = ClassicRebalanceMode::named(config.group_classic_rebalance_mode());
-    let consumer = ConsumerGroupConfig {
-        session_timeout_ms: config.group_consumer_session_timeout_ms(),
-        heartbeat_interval_ms: config.group_consumer_heartbeat_interval_ms(),
-        assignment_interval_ms: config.group_consumer_assignment_interval_ms(),
-        classic_rebalance_mode: mode.unwrap_or(default.consumer.classic_rebalance_mode),
-        heartbeat_push: config.group_heartbeat_push(),
-        disconnect_grace_ms: config.group_disconnect_grace_ms(),
-    };
+    let (consumer, _) = of_group(config, &Properties::new());
     GroupConfig {
         min_session_timeout_ms: config.group_min_session_timeout_ms(),
         max_session_timeout_ms: config.group_max_session_timeout_ms(),
@@ -66,7 +59,7 @@ pub(crate) fn of(config: &BrokerConfig, image: &MetadataImage) -> GroupConfig {
 /// What a batch of the groups' topic may hold, which the topic may have set for itself.
 fn batch_limit(config: &BrokerConfig, own: &Properties) -> BatchLimit {
     let bytes = match TopicConfig::new(config, own) {
-        Ok(topic) => topic.max_message_bytes,
+        Ok(topic) => topic.scalars.max_message_bytes,
         // Its partitions are told so, too, where they are opened.
         Err(_) => config.message_max_bytes(),
     };
@@ -90,33 +83,32 @@ fn of_groups(
 ) -> BTreeMap<String, ConsumerGroupConfig> {
     let groups = image.configs.iter().filter(|(of, _)| of.resource_type == ResourceType::Group);
     groups
-        .map(|(of, own)| (of.name.clone(), of_group(config, default, &of.name, own)))
+        .map(|(of, own)| {
+            let (settings, errors) = of_group(config, own);
+            for error in errors {
+                // A value that an older release accepted, or another one's record.
+                tracing::error!(group = of.name, %error, "the group runs with the broker's default");
+            }
+            (of.name.clone(), settings)
+        })
         .filter(|(_, own)| *own != default)
         .collect()
 }
 
-fn of_group(
-    config: &BrokerConfig,
-    default: ConsumerGroupConfig,
-    id: &str,
-    own: &Properties,
-) -> ConsumerGroupConfig {
-    let (own, errors) = group::OwnConsumerConfig::new(config, own);
-    for error in errors {
-        // A value that an older release accepted, or another one's record.
-        tracing::error!(group = id, %error, "the group runs with the broker's default");
-    }
-    let mode = own.classic_rebalance_mode.as_deref().and_then(ClassicRebalanceMode::named);
-    ConsumerGroupConfig {
-        classic_rebalance_mode: mode.unwrap_or(default.classic_rebalance_mode),
-        heartbeat_push: own.heartbeat_push.unwrap_or(default.heartbeat_push),
-        disconnect_grace_ms: own.disconnect_grace_ms.unwrap_or(default.disconnect_grace_ms),
-        session_timeout_ms: own.session_timeout_ms.unwrap_or(default.session_timeout_ms),
-        heartbeat_interval_ms: own.heartbeat_interval_ms.unwrap_or(default.heartbeat_interval_ms),
-        assignment_interval_ms: own
-            .assignment_interval_ms
-            .unwrap_or(default.assignment_interval_ms),
-    }
+/// Settings of a consumer group with configs of its own, and what is wrong with these.
+fn of_group(config: &BrokerConfig, own: &Properties) -> (ConsumerGroupConfig, Vec<ConfigError>) {
+    let mut values = GroupValues::new(config, own);
+    // The registry lets no other name through.
+    let mode = ClassicRebalanceMode::named(&values.text("thalweg.group.classic.rebalance.mode"));
+    let settings = ConsumerGroupConfig {
+        session_timeout_ms: values.int("consumer.session.timeout.ms"),
+        heartbeat_interval_ms: values.int("consumer.heartbeat.interval.ms"),
+        assignment_interval_ms: values.int("consumer.assignment.interval.ms"),
+        classic_rebalance_mode: mode.unwrap_or(ClassicRebalanceMode::Barrier),
+        heartbeat_push: values.boolean("thalweg.group.heartbeat.push"),
+        disconnect_grace_ms: values.int("thalweg.group.disconnect.grace.ms"),
+    };
+    (settings, values.into_errors())
 }
 
 #[cfg(test)]
@@ -177,11 +169,13 @@ mod tests {
             ("share.session.timeout.ms", "50000"),
         ];
         let own = own.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        let settings = of_group(&config, default, "g", &own);
+        let (settings, errors) = of_group(&config, &own);
+        assert_eq!(errors, []);
         assert_eq!((settings.session_timeout_ms, settings.heartbeat_interval_ms), (45_000, 15_000));
         assert_eq!(settings.assignment_interval_ms, default.assignment_interval_ms);
         // One that cannot be read is as if it were not set.
         let own = [("consumer.heartbeat.interval.ms".to_owned(), "soon".to_owned())].into();
-        assert_eq!(of_group(&config, default, "g", &own), default);
+        let (settings, errors) = of_group(&config, &own);
+        assert_eq!((settings, errors.len()), (default, 1));
     }
 }

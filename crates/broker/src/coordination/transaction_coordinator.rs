@@ -41,9 +41,13 @@ fn config_of(config: &BrokerConfig, image: &MetadataImage) -> TransactionConfig 
         version: TransactionVersion::from_level(level).unwrap_or(TransactionVersion::V2),
         max_timeout_ms: config.transaction_max_timeout_ms(),
         id_expiration_ms: i64::from(config.transactional_id_expiration_ms()),
-        two_phase_commit: config.transaction_two_phase_commit(),
-        abort_interval_ms: interval(config.transaction_abort_interval_ms()),
-        expire_interval_ms: interval(config.transaction_expire_interval_ms()),
+        two_phase_commit: config.transaction_two_phase_commit_enable(),
+        abort_interval_ms: interval(
+            config.transaction_abort_timed_out_transaction_cleanup_interval_ms(),
+        ),
+        expire_interval_ms: interval(
+            config.transaction_remove_expired_transaction_cleanup_interval_ms(),
+        ),
         ..TransactionConfig::default()
     }
 }

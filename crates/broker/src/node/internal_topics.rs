@@ -51,7 +51,7 @@ impl InternalTopic {
         ];
         let (num_partitions, replication_factor, min_isr, segment_bytes) = match self {
             InternalTopic::Offsets => (
-                settings.offsets_topic_partitions(),
+                settings.offsets_topic_num_partitions(),
                 settings.offsets_topic_replication_factor(),
                 None,
                 settings.offsets_topic_segment_bytes(),
@@ -59,19 +59,19 @@ impl InternalTopic {
             InternalTopic::Transactions => {
                 configs.push(config("unclean.leader.election.enable", "false".into()));
                 (
-                    settings.transactions_topic_partitions(),
-                    settings.transactions_topic_replication_factor(),
-                    Some(settings.transactions_topic_min_isr()),
-                    settings.transactions_topic_segment_bytes(),
+                    settings.transaction_state_log_num_partitions(),
+                    settings.transaction_state_log_replication_factor(),
+                    Some(settings.transaction_state_log_min_isr()),
+                    settings.transaction_state_log_segment_bytes(),
                 )
             }
             InternalTopic::ShareState => {
                 configs.push(config("retention.ms", "-1".into()));
                 (
-                    settings.share_state_topic_partitions(),
-                    settings.share_state_topic_replication_factor(),
-                    Some(settings.share_state_topic_min_isr().into()),
-                    settings.share_state_topic_segment_bytes(),
+                    settings.share_coordinator_state_topic_num_partitions(),
+                    settings.share_coordinator_state_topic_replication_factor(),
+                    Some(settings.share_coordinator_state_topic_min_isr().into()),
+                    settings.share_coordinator_state_topic_segment_bytes(),
                 )
             }
         };

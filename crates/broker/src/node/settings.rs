@@ -33,7 +33,7 @@ impl Settings {
                 .ok()
                 .map(Duration::from_millis),
             has_consumer_protocol: config
-                .group_rebalance_protocols()
+                .group_coordinator_rebalance_protocols()
                 .iter()
                 .any(|protocol| protocol == "consumer"),
             selects_replicas_by_rack: config.selects_replicas_by_rack(),
@@ -60,12 +60,12 @@ pub(crate) fn cordoned_dirs(dirs: &[Arc<LogDir>], config: &BrokerConfig) -> Vec<
 pub(crate) fn cleaner(config: &BrokerConfig) -> CleanerConfig {
     let count = |value: i32| usize::try_from(value).unwrap_or(0);
     CleanerConfig {
-        threads: count(config.cleaner_threads()),
-        dedupe_buffer_bytes: u64::try_from(config.cleaner_dedupe_buffer_bytes()).unwrap_or(0),
-        load_factor: config.cleaner_load_factor(),
-        io_buffer_bytes: count(config.cleaner_io_buffer_bytes()),
-        io_max_bytes_per_second: config.cleaner_io_max_bytes_per_second(),
-        backoff: Duration::from_millis(u64::try_from(config.cleaner_backoff_ms()).unwrap_or(0)),
+        threads: count(config.log_cleaner_threads()),
+        dedupe_buffer_bytes: u64::try_from(config.log_cleaner_dedupe_buffer_size()).unwrap_or(0),
+        load_factor: config.log_cleaner_io_buffer_load_factor(),
+        io_buffer_bytes: count(config.log_cleaner_io_buffer_size()),
+        io_max_bytes_per_second: config.log_cleaner_io_max_bytes_per_second(),
+        backoff: Duration::from_millis(u64::try_from(config.log_cleaner_backoff_ms()).unwrap_or(0)),
     }
 }
 

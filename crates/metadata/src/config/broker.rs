@@ -4,7 +4,7 @@
 //! parsed, and the rules between values hold. A dynamic change makes a new one. Precedence is
 //! Kafka's: dynamic for this broker, dynamic default of all brokers, file, default.
 
-mod getters;
+pub(in crate::config) mod getters;
 
 use std::fmt;
 use std::net::IpAddr;
@@ -343,11 +343,6 @@ impl BrokerConfig {
         u64::try_from(rate).unwrap_or(u64::MAX)
     }
 
-    /// `internal.metadata.log.segment.bytes`, if it is set.
-    pub fn internal_metadata_segment_bytes(&self) -> Option<i32> {
-        self.int_or_none("internal.metadata.log.segment.bytes")
-    }
-
     fn check_configs_of_listeners(&self) -> Result<(), ConfigError> {
         for (name, text) in &self.props {
             let base = listener_config(name).filter(|base| OF_LISTENERS.contains(base));
@@ -434,7 +429,7 @@ impl BrokerConfig {
     /// The addresses at which a controller of the quorum is looked for: host and port of each.
     pub fn quorum_addresses(&self) -> Vec<(String, u16)> {
         // The entries were checked when they were read.
-        let bootstrap = self.quorum_bootstrap_servers().iter();
+        let bootstrap = self.controller_quorum_bootstrap_servers().iter();
         let bootstrap = bootstrap.filter_map(|entry| super::validator::host_port(entry).ok());
         let voters = self.voters().into_iter().map(|voter| (voter.host, voter.port));
         let mut all: Vec<(String, u16)> = Vec::new();
@@ -481,7 +476,7 @@ impl BrokerConfig {
     /// `log.flush.interval.ms`, or the scheduler's interval.
     pub fn log_flush_interval_ms(&self) -> i64 {
         self.long_or_none("log.flush.interval.ms")
-            .unwrap_or_else(|| self.flush_scheduler_interval_ms())
+            .unwrap_or_else(|| self.log_flush_scheduler_interval_ms())
     }
 
     fn read_protocols(&self) -> Result<ProtocolMap, ConfigError> {
@@ -635,7 +630,7 @@ mod tests {
     #[test]
     fn nothing_configured_is_enough() {
         let config = embedded(&[]).expect("a config");
-        getters::call_every_getter(&config);
+        super::super::r#gen::broker::call_every_getter(&config);
         assert_eq!(config.node_id(), 1);
         assert_eq!(config.log_retention_ms(), 604_800_000);
         assert_eq!(config.advertised_listeners().len(), 1);

@@ -143,9 +143,10 @@ fn check_quorum(config: &BrokerConfig) -> Result<(), ConfigError> {
     let controllers = config.controller_listener_names();
     let listens = |name: &String| config.listeners().iter().any(|l| l.listener == *name);
     if config.mode() == Mode::Kafka || !roles.controller {
-        require(!voters.is_empty() || !config.quorum_bootstrap_servers().is_empty(), || {
-            "controller.quorum.bootstrap.servers or controller.quorum.voters must be set".into()
-        })?;
+        require(
+            !voters.is_empty() || !config.controller_quorum_bootstrap_servers().is_empty(),
+            || "controller.quorum.bootstrap.servers or controller.quorum.voters must be set".into(),
+        )?;
     }
     if roles.controller {
         require(voters.is_empty() || voters.contains(&node_id), || {

@@ -328,7 +328,8 @@ mod tests {
             .with_dynamic(props(&[("log.retention.ms", "77")]), props(&[]))
             .expect("a config");
         let all = topic(&config, &props(&[("segment.bytes", " 1048577 ")]), None).expect("configs");
-        assert_eq!(all.len(), 37);
+        let listed = TOPIC.keys().iter().filter(|key| !key.internal).count();
+        assert_eq!(all.len(), listed);
         let segment = find(&all, "segment.bytes");
         assert_eq!(segment.value.as_deref(), Some("1048577"));
         assert_eq!(segment.source, ConfigSource::Topic);

@@ -48,53 +48,56 @@ fn own_within_bounds(
     }
 }
 
-/// Configs of a consumer group that it has of its own, within the broker's bounds.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct OwnConsumerConfig {
-    /// `consumer.session.timeout.ms`.
-    pub session_timeout_ms: Option<i32>,
-    /// `consumer.heartbeat.interval.ms`.
-    pub heartbeat_interval_ms: Option<i32>,
-    /// `consumer.assignment.interval.ms`.
-    pub assignment_interval_ms: Option<i32>,
-    /// `thalweg.group.disconnect.grace.ms`.
-    pub disconnect_grace_ms: Option<i32>,
-    /// `thalweg.group.heartbeat.push`.
-    pub heartbeat_push: Option<bool>,
-    /// `thalweg.group.classic.rebalance.mode`.
-    pub classic_rebalance_mode: Option<String>,
+/// The values that a group runs under: its own within the broker's bounds, or else the broker's. A value of its own that
+/// an older release accepted, or another release's record, is left out.
+#[derive(Debug)]
+pub struct GroupValues<'a> {
+    broker: &'a BrokerConfig,
+    configs: &'a Properties,
+    errors: Vec<ConfigError>,
 }
 
-impl OwnConsumerConfig {
-    /// Reads the configs of a group. A value that an older release accepted, or another release's record, is left out and
-    /// listed.
-    pub fn new(
-        broker: &BrokerConfig,
-        configs: &Properties,
-    ) -> (OwnConsumerConfig, Vec<ConfigError>) {
-        let mut errors = Vec::new();
-        let mut number = |name: &str| {
-            own_within_bounds(broker, configs, name).unwrap_or_else(|error| {
-                errors.push(error);
-                None
-            })
-        };
-        let own = OwnConsumerConfig {
-            disconnect_grace_ms: number("thalweg.group.disconnect.grace.ms"),
-            session_timeout_ms: number("consumer.session.timeout.ms"),
-            heartbeat_interval_ms: number("consumer.heartbeat.interval.ms"),
-            assignment_interval_ms: number("consumer.assignment.interval.ms"),
-            heartbeat_push: match own_value(configs, "thalweg.group.heartbeat.push") {
-                Some(Value::Boolean(value)) => Some(value),
-                _ => None,
-            },
-            classic_rebalance_mode: match own_value(configs, "thalweg.group.classic.rebalance.mode")
-            {
-                Some(Value::String(value)) => Some(value),
-                _ => None,
-            },
-        };
-        (own, errors)
+impl<'a> GroupValues<'a> {
+    /// Of a group that sets `configs`.
+    pub fn new(broker: &'a BrokerConfig, configs: &'a Properties) -> GroupValues<'a> {
+        GroupValues { broker, configs, errors: Vec::new() }
+    }
+
+    /// A config of type int.
+    pub fn int(&mut self, name: &str) -> i32 {
+        let own = own_within_bounds(self.broker, self.configs, name).unwrap_or_else(|error| {
+            self.errors.push(error);
+            None
+        });
+        match own.map(Value::Int).or_else(|| self.default(name)) {
+            Some(Value::Int(value)) => value,
+            other => unreachable!("{name} is not an int config: {other:?}"),
+        }
+    }
+
+    /// A config of type boolean.
+    pub fn boolean(&self, name: &str) -> bool {
+        match own_value(self.configs, name).or_else(|| self.default(name)) {
+            Some(Value::Boolean(value)) => value,
+            other => unreachable!("{name} is not a boolean config: {other:?}"),
+        }
+    }
+
+    /// A config of type string.
+    pub fn text(&self, name: &str) -> String {
+        match own_value(self.configs, name).or_else(|| self.default(name)) {
+            Some(Value::String(value)) => value,
+            other => unreachable!("{name} is not a string config: {other:?}"),
+        }
+    }
+
+    fn default(&self, name: &str) -> Option<Value> {
+        value(self.broker, &Properties::new(), name).ok()?
+    }
+
+    /// What was wrong with numbers of its own.
+    pub fn into_errors(self) -> Vec<ConfigError> {
+        self.errors
     }
 }
 

@@ -58,7 +58,7 @@ const REPLICA_SELECTORS: [&str; 3] =
 impl BrokerConfig {
     /// Whether consumers are sent to replicas in their rack (KIP-392).
     pub fn selects_replicas_by_rack(&self) -> bool {
-        self.replica_selector() == Some(RACK_AWARE_SELECTOR)
+        self.replica_selector_class() == Some(RACK_AWARE_SELECTOR)
     }
 
     /// What the owner of this configuration should know.
@@ -110,7 +110,8 @@ impl BrokerConfig {
                 reason: "share groups are not served yet",
             });
         }
-        if let Some(selector) = self.replica_selector().filter(|it| !REPLICA_SELECTORS.contains(it))
+        if let Some(selector) =
+            self.replica_selector_class().filter(|it| !REPLICA_SELECTORS.contains(it))
         {
             reports.push(Report::NotYet {
                 name: "replica.selector.class".into(),

@@ -1,6 +1,8 @@
 //! Names under which one setting can stand: topic configs and their broker defaults, the broker's
 //! own variants in other units, group configs and their broker defaults, and listener prefixes.
 
+use super::table::BROKER;
+
 /// How the value of a broker config becomes the value of a topic config.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -79,39 +81,14 @@ pub fn topic_synonyms(topic_config: &str) -> &'static [(&'static str, Unit)] {
         .map_or(&[], |(_, synonyms)| synonyms)
 }
 
-/// Group configs and the broker config their default comes from.
-pub const GROUP_SYNONYMS: &[(&str, &str)] = &[
-    ("consumer.assignment.interval.ms", "group.consumer.assignment.interval.ms"),
-    ("consumer.assignor.offload.enable", "group.consumer.assignor.offload.enable"),
-    ("consumer.heartbeat.interval.ms", "group.consumer.heartbeat.interval.ms"),
-    ("consumer.session.timeout.ms", "group.consumer.session.timeout.ms"),
-    ("share.assignment.interval.ms", "group.share.assignment.interval.ms"),
-    ("share.assignor.offload.enable", "group.share.assignor.offload.enable"),
-    ("share.delivery.count.limit", "group.share.delivery.count.limit"),
-    ("share.heartbeat.interval.ms", "group.share.heartbeat.interval.ms"),
-    ("share.partition.max.record.locks", "group.share.partition.max.record.locks"),
-    ("share.record.lock.duration.ms", "group.share.record.lock.duration.ms"),
-    ("share.session.timeout.ms", "group.share.session.timeout.ms"),
-    ("streams.acceptable.recovery.lag", "group.streams.acceptable.recovery.lag"),
-    ("streams.assignment.interval.ms", "group.streams.assignment.interval.ms"),
-    // A list: the group's value is the first member's name.
-    ("streams.assignor.name", "group.streams.assignors"),
-    ("streams.assignor.offload.enable", "group.streams.assignor.offload.enable"),
-    ("streams.heartbeat.interval.ms", "group.streams.heartbeat.interval.ms"),
-    ("streams.initial.rebalance.delay.ms", "group.streams.initial.rebalance.delay.ms"),
-    ("streams.num.standby.replicas", "group.streams.num.standby.replicas"),
-    ("streams.num.warmup.replicas", "group.streams.num.warmup.replicas"),
-    ("streams.rack.aware.assignment.tags", "group.streams.rack.aware.assignment.tags"),
-    ("streams.session.timeout.ms", "group.streams.session.timeout.ms"),
-    ("streams.task.offset.interval.ms", "group.streams.task.offset.interval.ms"),
-    ("thalweg.group.classic.rebalance.mode", "thalweg.group.classic.rebalance.mode"),
-    ("thalweg.group.disconnect.grace.ms", "thalweg.group.disconnect.grace.ms"),
-    ("thalweg.group.heartbeat.push", "thalweg.group.heartbeat.push"),
-];
-
-/// The broker config behind a group config.
+/// The broker config behind a group config: the one of that name behind `group.`, or of the same name.
 pub fn group_synonym(group_config: &str) -> Option<&'static str> {
-    GROUP_SYNONYMS.iter().find(|(name, _)| *name == group_config).map(|(_, synonym)| *synonym)
+    if group_config == "streams.assignor.name" {
+        // A list: the group's value is the first member's name.
+        return Some("group.streams.assignors");
+    }
+    let of_groups = BROKER.get(&format!("group.{group_config}"));
+    of_groups.or_else(|| BROKER.get(group_config)).map(|key| key.name)
 }
 
 /// SASL configs that stand behind a mechanism's name in a listener's configs.
@@ -158,7 +135,7 @@ pub fn listener_config(name: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::table::{BROKER, GROUP, TOPIC};
+    use super::super::table::{GROUP, TOPIC};
     use super::*;
 
     #[test]
@@ -169,9 +146,22 @@ mod tests {
                 assert!(BROKER.get(broker).is_some(), "{broker}");
             }
         }
-        for (group, broker) in GROUP_SYNONYMS {
-            assert!(GROUP.get(group).is_some() && BROKER.get(broker).is_some(), "{group}");
+        assert!(GROUP.get("streams.assignor.name").is_some());
+        let mut own: Vec<&str> = Vec::new();
+        for key in GROUP.keys() {
+            match group_synonym(key.name) {
+                Some(broker) => assert!(BROKER.get(broker).is_some(), "{broker}"),
+                None => own.push(key.name),
+            }
         }
+        let without_default_of_brokers = [
+            "errors.deadletterqueue.copy.record.enable",
+            "errors.deadletterqueue.topic.name",
+            "share.auto.offset.reset",
+            "share.isolation.level",
+            "share.renew.acknowledge.enable",
+        ];
+        assert_eq!(own, without_default_of_brokers);
     }
 
     #[test]

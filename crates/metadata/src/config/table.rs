@@ -13,8 +13,8 @@
 //! | acts | `yes`, or why it does not act in Thalweg yet, as a key of [`NOT_YET`] |
 //! | documentation | one or two sentences of our own |
 //!
-//! From these lines come validation, DescribeConfigs, the console and the CLI. A test compares them
-//! with Kafka's own definitions.
+//! From these lines come validation, DescribeConfigs, the console and the CLI, and by `cargo xtask codegen` the names in
+//! code (`gen/`). A test compares them with Kafka's own definitions.
 
 use std::sync::LazyLock;
 
@@ -323,13 +323,15 @@ mod tests {
     fn tables_are_whole() {
         let all: [(&Registry, usize); 5] = [
             (&TOPIC, 38),
-            (&BROKER, 384),
+            (&BROKER, 379),
             (&BROKER_DYNAMIC_ONLY, 3),
-            (&GROUP, 30),
+            (&GROUP, 27),
             (&CLIENT_METRICS, 3),
         ];
         for (registry, count) in all {
-            assert_eq!(registry.keys().len(), count, "{}", registry.scope);
+            // How many configs of our own there are is not counted.
+            let kafkas = registry.keys().iter().filter(|key| !key.name.starts_with("thalweg."));
+            assert_eq!(kafkas.count(), count, "{}", registry.scope);
             for pair in registry.keys().windows(2) {
                 assert!(pair[0].name < pair[1].name, "{} stands twice", pair[0].name);
             }

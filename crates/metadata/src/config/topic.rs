@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::broker::BrokerConfig;
 use super::describe::ConfigSource;
 use super::error::ConfigError;
+pub use super::r#gen::topic::TopicScalars;
 use super::properties::Properties;
 use super::synonyms::Unit;
 use super::table::TOPIC;
@@ -52,56 +53,10 @@ pub struct TopicConfig {
     pub compact: bool,
     /// `compression.type`.
     pub compression: TopicCompression,
-    /// `compression.gzip.level`; -1 for the codec's default.
-    pub gzip_level: i32,
-    /// `compression.lz4.level`.
-    pub lz4_level: i32,
-    /// `compression.zstd.level`.
-    pub zstd_level: i32,
-    /// `delete.retention.ms`.
-    pub delete_retention_ms: i64,
-    /// `file.delete.delay.ms`.
-    pub file_delete_delay_ms: i64,
-    /// `flush.messages`.
-    pub flush_messages: i64,
-    /// `flush.ms`.
-    pub flush_ms: i64,
-    /// `index.interval.bytes`.
-    pub index_interval_bytes: i32,
-    /// `max.compaction.lag.ms`.
-    pub max_compaction_lag_ms: i64,
-    /// `max.decompressed.message.bytes`.
-    pub max_decompressed_message_bytes: i32,
-    /// `max.message.bytes`.
-    pub max_message_bytes: i32,
-    /// `message.timestamp.after.max.ms`.
-    pub timestamp_after_max_ms: i64,
-    /// `message.timestamp.before.max.ms`.
-    pub timestamp_before_max_ms: i64,
     /// `message.timestamp.type` is `LogAppendTime`.
     pub log_append_time: bool,
-    /// `min.cleanable.dirty.ratio`.
-    pub min_cleanable_dirty_ratio: f64,
-    /// `min.compaction.lag.ms`.
-    pub min_compaction_lag_ms: i64,
-    /// `min.insync.replicas`.
-    pub min_insync_replicas: i32,
-    /// `preallocate`.
-    pub preallocate: bool,
-    /// `retention.bytes`; negative for no limit.
-    pub retention_bytes: i64,
-    /// `retention.ms`; -1 for no limit.
-    pub retention_ms: i64,
-    /// `segment.bytes`, or `internal.segment.bytes` where that is set.
-    pub segment_bytes: i32,
-    /// `segment.index.bytes`.
-    pub segment_index_bytes: i32,
-    /// `segment.jitter.ms`.
-    pub segment_jitter_ms: i64,
-    /// `segment.ms`.
-    pub segment_ms: i64,
-    /// `unclean.leader.election.enable`.
-    pub unclean_leader_election: bool,
+    /// The configs that are numbers or booleans. `segment_bytes` is `internal.segment.bytes` where that is set.
+    pub scalars: TopicScalars,
 }
 
 /// The values that the broker's configuration gives topics, by the topic configs' names.
@@ -152,40 +107,16 @@ impl TopicConfig {
                 None => defaults.remove(key.name).or_else(|| key.default_value().cloned()),
             });
         }
-        let read = Reader { values: &values };
+        let read = Values { values: &values };
+        let mut scalars = TopicScalars::read(read);
+        scalars.segment_bytes = scalars.internal_segment_bytes.unwrap_or(scalars.segment_bytes);
         let policy = read.list("cleanup.policy");
         let config = TopicConfig {
             delete: policy.iter().any(|policy| policy == "delete"),
             compact: policy.iter().any(|policy| policy == "compact"),
             compression: TopicCompression::from_name(read.text("compression.type")),
-            gzip_level: read.int("compression.gzip.level"),
-            lz4_level: read.int("compression.lz4.level"),
-            zstd_level: read.int("compression.zstd.level"),
-            delete_retention_ms: read.long("delete.retention.ms"),
-            file_delete_delay_ms: read.long("file.delete.delay.ms"),
-            flush_messages: read.long("flush.messages"),
-            flush_ms: read.long("flush.ms"),
-            index_interval_bytes: read.int("index.interval.bytes"),
-            max_compaction_lag_ms: read.long("max.compaction.lag.ms"),
-            max_decompressed_message_bytes: read.int("max.decompressed.message.bytes"),
-            max_message_bytes: read.int("max.message.bytes"),
-            timestamp_after_max_ms: read.long("message.timestamp.after.max.ms"),
-            timestamp_before_max_ms: read.long("message.timestamp.before.max.ms"),
             log_append_time: read.text("message.timestamp.type") == "LogAppendTime",
-            min_cleanable_dirty_ratio: read.double("min.cleanable.dirty.ratio"),
-            min_compaction_lag_ms: read.long("min.compaction.lag.ms"),
-            min_insync_replicas: read.int("min.insync.replicas"),
-            preallocate: read.boolean("preallocate"),
-            retention_bytes: read.long("retention.bytes"),
-            retention_ms: read.long("retention.ms"),
-            segment_bytes: match read.get("internal.segment.bytes") {
-                Some(Value::Int(bytes)) => *bytes,
-                _ => read.int("segment.bytes"),
-            },
-            segment_index_bytes: read.int("segment.index.bytes"),
-            segment_jitter_ms: read.long("segment.jitter.ms"),
-            segment_ms: read.long("segment.ms"),
-            unclean_leader_election: read.boolean("unclean.leader.election.enable"),
+            scalars,
             values,
         };
         Ok(config)
@@ -193,56 +124,96 @@ impl TopicConfig {
 
     /// The value of a config; `None` if it is unset or unknown.
     pub fn value(&self, name: &str) -> Option<&Value> {
-        Reader { values: &self.values }.get(name)
+        Values { values: &self.values }.get(name)
     }
 }
 
-struct Reader<'a> {
+/// The configs that are numbers or booleans, which `gen/topic.rs` lists: name and type of each, and Kafka's default.
+macro_rules! scalars {
+    ($($field:ident: $kind:ident = $name:literal, $default:expr;)*) => {
+        /// The configs of a topic that are numbers or booleans.
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        pub struct TopicScalars {
+            $(
+                #[doc = concat!("`", $name, "`.")]
+                pub $field: scalars!(@type $kind),
+            )*
+        }
+
+        impl TopicScalars {
+            pub(in crate::config) fn read(values: Values<'_>) -> TopicScalars {
+                TopicScalars { $($field: values.$kind($name),)* }
+            }
+        }
+
+        impl Default for TopicScalars {
+            fn default() -> TopicScalars {
+                TopicScalars { $($field: $default,)* }
+            }
+        }
+    };
+    (@type int) => { i32 };
+    (@type int_or_none) => { Option<i32> };
+    (@type long) => { i64 };
+    (@type double) => { f64 };
+    (@type boolean) => { bool };
+}
+
+pub(in crate::config) use scalars;
+
+/// Values by their names, in the order of the registry. A type that the registry does not agree with is an error of the
+/// program.
+#[derive(Clone, Copy)]
+pub(super) struct Values<'a> {
     values: &'a [Option<Value>],
 }
 
-impl<'a> Reader<'a> {
-    fn get(&self, name: &str) -> Option<&'a Value> {
+impl<'a> Values<'a> {
+    fn get(self, name: &str) -> Option<&'a Value> {
         let at = TOPIC.keys().binary_search_by(|key| key.name.cmp(name)).ok()?;
         self.values.get(at)?.as_ref()
     }
 
-    fn int(&self, name: &str) -> i32 {
+    pub(super) fn int(self, name: &str) -> i32 {
+        self.int_or_none(name).unwrap_or_else(|| unreachable!("{name} is not an int config"))
+    }
+
+    pub(super) fn int_or_none(self, name: &str) -> Option<i32> {
         match self.get(name) {
-            Some(Value::Int(value)) => *value,
-            other => unreachable!("{name} is not an int config: {other:?}"),
+            Some(Value::Int(value)) => Some(*value),
+            _ => None,
         }
     }
 
-    fn long(&self, name: &str) -> i64 {
+    pub(super) fn long(self, name: &str) -> i64 {
         match self.get(name) {
             Some(Value::Long(value)) => *value,
             other => unreachable!("{name} is not a long config: {other:?}"),
         }
     }
 
-    fn double(&self, name: &str) -> f64 {
+    pub(super) fn double(self, name: &str) -> f64 {
         match self.get(name) {
             Some(Value::Double(value)) => *value,
             other => unreachable!("{name} is not a double config: {other:?}"),
         }
     }
 
-    fn boolean(&self, name: &str) -> bool {
+    pub(super) fn boolean(self, name: &str) -> bool {
         match self.get(name) {
             Some(Value::Boolean(value)) => *value,
             other => unreachable!("{name} is not a boolean config: {other:?}"),
         }
     }
 
-    fn text(&self, name: &str) -> &'a str {
+    fn text(self, name: &str) -> &'a str {
         match self.get(name) {
             Some(Value::String(value)) => value,
             other => unreachable!("{name} is not a string config: {other:?}"),
         }
     }
 
-    fn list(&self, name: &str) -> &'a [String] {
+    fn list(self, name: &str) -> &'a [String] {
         match self.get(name) {
             Some(Value::List(values)) => values,
             other => unreachable!("{name} is not a list config: {other:?}"),
@@ -320,7 +291,7 @@ pub fn validate(
         TOPIC.require(name)?;
     }
     let config = TopicConfig::new(broker, configs)?;
-    let read = Reader { values: &config.values };
+    let read = Values { values: &config.values };
     let min = read.long("min.compaction.lag.ms");
     let max = read.long("max.compaction.lag.ms");
     if min > max {
@@ -329,7 +300,7 @@ pub fn validate(
         )));
     }
     if read.boolean("remote.storage.enable") {
-        return validate_remote(broker, &config, &read);
+        return validate_remote(broker, &config, read);
     }
     let was_remote =
         existing.get("remote.storage.enable").is_some_and(|text| text.eq_ignore_ascii_case("true"));
@@ -345,7 +316,7 @@ pub fn validate(
 fn validate_remote(
     broker: &BrokerConfig,
     config: &TopicConfig,
-    read: &Reader<'_>,
+    read: Values<'_>,
 ) -> Result<(), ConfigError> {
     if !broker.boolean("remote.log.storage.system.enable") {
         return Err(ConfigError::conflict(
@@ -364,9 +335,9 @@ fn validate_remote(
             "retention.bytes",
             "local.retention.bytes",
             "remote.copy.lag.bytes",
-            config.retention_bytes,
+            config.scalars.retention_bytes,
         ),
-        ("retention.ms", "local.retention.ms", "remote.copy.lag.ms", config.retention_ms),
+        ("retention.ms", "local.retention.ms", "remote.copy.lag.ms", config.scalars.retention_ms),
     ] {
         let local = read.long(local_name);
         let unlimited = if name == "retention.ms" { limit == -1 } else { limit < 0 };
@@ -419,16 +390,16 @@ mod tests {
         )
         .expect("a broker config");
         let config = TopicConfig::new(&broker, &Properties::new()).expect("a topic config");
-        assert_eq!(config.retention_ms, 3_600_000);
-        assert_eq!(config.max_message_bytes, 77);
-        assert_eq!(config.segment_bytes, 1 << 30);
+        assert_eq!(config.scalars.retention_ms, 3_600_000);
+        assert_eq!(config.scalars.max_message_bytes, 77);
+        assert_eq!(config.scalars.segment_bytes, 1 << 30);
         assert!(config.delete && !config.compact);
         let config = TopicConfig::new(
             &broker,
             &props(&[("retention.ms", "5"), ("internal.segment.bytes", "9"), ("strange", "x")]),
         )
         .expect("a topic config");
-        assert_eq!((config.retention_ms, config.segment_bytes), (5, 9));
+        assert_eq!((config.scalars.retention_ms, config.scalars.segment_bytes), (5, 9));
     }
 
     #[test]

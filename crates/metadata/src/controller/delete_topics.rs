@@ -47,7 +47,7 @@ fn delete_topics(
         responses,
         ..DeleteTopicsResponse::default()
     };
-    if !context.config.delete_topics() {
+    if !context.config.delete_topic_enable() {
         let code = match version {
             ..3 => ErrorCode::INVALID_REQUEST,
             _ => ErrorCode::TOPIC_DELETION_DISABLED,

@@ -253,6 +253,8 @@ impl Oracle {
                 if topic.error_code != ErrorCode::NONE {
                     topic.configs = None;
                 }
+                let configs = topic.configs.iter_mut();
+                configs.for_each(|all| all.retain(|config| is_kafkas(&config.name)));
             }
             response.topics.sort_by(|a, b| a.name.cmp(&b.name));
         });
@@ -485,8 +487,7 @@ impl Oracle {
         let normal = |response: &mut DescribeConfigsResponse| {
             for result in &mut response.results {
                 result.error_message = None;
-                // Configs of our own.
-                result.configs.retain(|config| !config.name.starts_with("thalweg."));
+                result.configs.retain(|config| is_kafkas(&config.name));
                 result.configs.sort_by(|a, b| a.name.cmp(&b.name));
             }
         };
@@ -505,6 +506,11 @@ impl Oracle {
         assert_eq!(ours, kafkas, "configs of {kind} {name:?}");
         self.compared += 1;
     }
+}
+
+/// Whether Kafka has this config, too: those of our own are not compared.
+fn is_kafkas(config: &str) -> bool {
+    !config.starts_with("thalweg.")
 }
 
 /// A topic, how many partitions it should have, and on which brokers the new ones.

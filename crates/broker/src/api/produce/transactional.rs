@@ -50,7 +50,7 @@ pub(super) async fn verify(
 ) {
     let services = &context.services;
     let operation = Operation::of_produce(context.version);
-    let is_enabled = services.node.settings().verifies_transactions();
+    let is_enabled = services.node.settings().transaction_partition_verification_enable();
     work.is_verification_waived = !is_enabled;
     let id = transactional_id.and_then(|range| std::str::from_utf8(body.get(range)?).ok());
     let Some(id) = id else {
@@ -74,7 +74,7 @@ pub(super) async fn verify(
     let settings = services.node.settings().clone();
     let milliseconds = |value: i32| Duration::from_millis(u64::try_from(value).unwrap_or(0));
     let retry_max = milliseconds(
-        settings.add_partitions_to_txn_retry_max_ms().min(settings.request_timeout_ms()),
+        settings.add_partitions_to_txn_retry_backoff_max_ms().min(settings.request_timeout_ms()),
     );
     let retry_backoff = milliseconds(settings.add_partitions_to_txn_retry_backoff_ms());
     let began = tokio::time::Instant::now();

@@ -234,7 +234,7 @@ pub async fn inspect(props: Properties, options: &Options) -> Inspection {
 async fn look(config: &BrokerConfig, options: &Options, inspection: &mut Inspection) {
     inspection.node_id = Some(config.node_id());
     inspection.has_controller = config.roles().controller;
-    inspection.rack = config.rack().map(str::to_owned);
+    inspection.rack = config.broker_rack().map(str::to_owned);
     inspection.listeners = listeners(config);
     if !options.is_takeover {
         configs::sockets(config, &mut inspection.findings);

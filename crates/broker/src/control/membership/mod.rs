@@ -34,9 +34,9 @@ pub(crate) fn quorum_config(config: &BrokerConfig) -> QuorumConfig {
         bootstrap: config.quorum_addresses().into_iter().map(endpoint).collect(),
         voters: voters.map(|it| (it.id, endpoint((it.host, it.port)))).collect::<BTreeMap<_, _>>(),
         listener: config.controller_listener_names().first().cloned().unwrap_or_default(),
-        retry_backoff_ms: milliseconds(config.quorum_retry_backoff_ms()).max(1),
+        retry_backoff_ms: milliseconds(config.controller_quorum_retry_backoff_ms()).max(1),
         request_timeout: Duration::from_millis(
-            milliseconds(config.quorum_request_timeout_ms()).max(1),
+            milliseconds(config.controller_quorum_request_timeout_ms()).max(1),
         ),
     }
 }
@@ -51,8 +51,8 @@ pub(crate) fn observer_settings(
         cluster_id: cluster_id.to_owned(),
         replica_id: config.node_id(),
         directory_id,
-        fetch_max_bytes: config.quorum_fetch_max_bytes(),
-        fetch_snapshot_max_bytes: config.quorum_fetch_snapshot_max_bytes(),
+        fetch_max_bytes: config.controller_quorum_fetch_max_bytes(),
+        fetch_snapshot_max_bytes: config.controller_quorum_fetch_snapshot_max_bytes(),
     }
 }
 
@@ -64,9 +64,11 @@ pub(crate) fn lifecycle_settings(
     let milliseconds = |value: i64| u64::try_from(value).unwrap_or(0);
     lifecycle::Settings {
         registration,
-        heartbeat_interval_ms: milliseconds(config.heartbeat_interval_ms().into()).max(1),
-        registration_timeout_ms: milliseconds(config.registration_timeout_ms().into()),
-        directory_timeout_ms: milliseconds(config.directory_failure_timeout_ms()),
+        heartbeat_interval_ms: milliseconds(config.broker_heartbeat_interval_ms().into()).max(1),
+        registration_timeout_ms: milliseconds(
+            config.initial_broker_registration_timeout_ms().into(),
+        ),
+        directory_timeout_ms: milliseconds(config.log_dir_failure_timeout_ms()),
     }
 }
 

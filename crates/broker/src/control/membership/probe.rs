@@ -117,7 +117,7 @@ impl Cluster {
         cluster_id: Option<&str>,
     ) -> Result<(), String> {
         if let Some(unserved) = self.unserved()
-            && config.joins_with_unserved_features()
+            && config.join_with_unserved_features()
         {
             tracing::warn!(
                 "{unserved}; {ALLOW}=true: where this broker leads, share and streams groups are refused"
@@ -160,7 +160,7 @@ impl Cluster {
             ));
         }
         if let Some(unserved) = self.unserved()
-            && !config.joins_with_unserved_features()
+            && !config.join_with_unserved_features()
         {
             refusals.push(format!(
                 "{unserved}. With {ALLOW}=true it joins nevertheless, and what is placed here is not served fully"

@@ -324,6 +324,6 @@ pub(crate) fn threads(
     config: &thalweg_metadata::config::BrokerConfig,
     dirs: &[Arc<LogDir>],
 ) -> usize {
-    let set = config.alter_log_dirs_threads().and_then(|set| usize::try_from(set).ok());
+    let set = config.num_replica_alter_log_dirs_threads().and_then(|set| usize::try_from(set).ok());
     set.unwrap_or(dirs.len()).max(1)
 }

@@ -197,7 +197,7 @@ impl Partition {
     }
 
     fn replication_settings(&self) -> Settings {
-        let min = self.settings.load().min_insync_replicas;
+        let min = self.settings.load().scalars.min_insync_replicas;
         Settings {
             lag_time_max_ms: self.shared.lag_time_max_ms,
             min_insync_replicas: usize::try_from(min).unwrap_or(1).max(1),

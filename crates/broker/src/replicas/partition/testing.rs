@@ -10,8 +10,8 @@ use crate::node::Node;
 
 /// Settings of a topic that asks for so many in-sync replicas.
 fn settings(min_insync_replicas: i32) -> Arc<ArcSwap<TopicSettings>> {
-    let settings =
-        TopicSettings { min_insync_replicas, ..crate::replicas::topic_settings::defaults() };
+    let mut settings = crate::replicas::topic_settings::defaults();
+    settings.scalars.min_insync_replicas = min_insync_replicas;
     Arc::new(ArcSwap::from_pointee(settings))
 }
 

@@ -23,8 +23,8 @@ pub(crate) struct Throttle {
 
 impl Throttle {
     fn new(config: &BrokerConfig) -> Throttle {
-        let count = usize::try_from(config.replication_quota_samples()).unwrap_or(1);
-        let seconds = u64::try_from(config.replication_quota_sample_seconds()).unwrap_or(1);
+        let count = usize::try_from(config.replication_quota_window_num()).unwrap_or(1);
+        let seconds = u64::try_from(config.replication_quota_window_size_seconds()).unwrap_or(1);
         let quota = RateQuota::new(count, seconds.saturating_mul(1_000));
         Throttle { limit: AtomicU64::new(u64::MAX), quota: Mutex::new(quota) }
     }
