@@ -277,6 +277,7 @@ mod tests {
         assert_eq!(wrong("**`log`** - `partition/turn.rs`\n\nmore `partition/turn.rs`"), [""; 0]);
         assert_eq!(wrong("**`broker`, `log`** - `partition/turn.rs`, `api/front.rs`"), [""; 0]);
         assert_eq!(wrong("**`broker`** - `partition/turn.rs`").len(), 1);
+        assert_eq!(wrong("**`brokers`** - of old"), ["1 no crate or folder `brokers`"]);
     }
 
     #[test]
@@ -288,9 +289,9 @@ mod tests {
     #[test]
     fn items_resolve_in_full() {
         let right =
-            "`Turn::end` `Turn::end_turn` `log::format::lookup` `turn::begin` `api::Budget`";
+            "`Turn::end` `Turn::end_turn` `log::format::lookup` `turn::begin` `front::Budget`";
         assert_eq!(wrong(right), [""; 0]);
-        for gone in ["log::lookup", "lookup::Turn", "Turn::begin", "Front::end", "Log::turn"] {
+        for gone in ["log::lookup", "lookup::Turn", "Turn::begin", "Front::end", "api::Budget"] {
             assert_eq!(wrong(&format!("`{gone}`")), [format!("1 no item `{gone}`")]);
         }
         assert_eq!(wrong("`Turn`, `end_turn`, `Gone`, `gone_too`").len(), 2);

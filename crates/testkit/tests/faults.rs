@@ -460,23 +460,22 @@ async fn two_brokers_do_not_share_a_directory() {
     broker.shut_down().await;
 }
 
-/// A decision that is written and does not take effect stops the broker: nobody goes on with half
-/// of it, and the next start has all of it.
+/// Logs of new partitions that cannot be made because of a bug stop the broker. The next start has them.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_panic_while_metadata_takes_effect_stops_the_broker() {
+async fn a_panic_while_partitions_are_made_stops_the_broker() {
     let (data, faults) = (Data::new(), Faults::new());
     let (broker, client) = data.start(&faults).await;
     let topic = topic(&client, &[]).await;
     let hits = faults.panic(&[DiskOp::CreateDir], "/lost-");
     let request = requests::create(requests::topic("lost", 2, &[]));
-    // The answer may come before the connection is closed, or not.
+    // The answer may come before the connection is closed, or not: the topic is there.
     let answer = client.connection.send(&request).await;
-    assert!(answer.is_err() || answer.unwrap().topics[0].error_code.is_err());
-    assert_eq!(hits.get(), 1);
+    assert!(answer.is_err() || answer.unwrap().topics[0].error_code.is_ok());
     let failed = tokio::time::timeout(std::time::Duration::from_secs(30), broker.failed()).await;
-    assert_eq!(failed.unwrap(), "a decision panicked while it took effect");
-    assert_eq!(metric(&broker, "thalweg_panics_total"), 1);
+    assert_eq!(failed.unwrap(), "opening partitions panicked; see the message above");
     broker.shut_down().await;
+    // One in each of the two directories, unless the broker stopped before.
+    assert!((1..=2).contains(&hits.get()), "{}", hits.get());
     faults.clear();
     let (broker, client) = data.start(&faults).await;
     assert_eq!(client.metadata("lost").await.len(), 2);

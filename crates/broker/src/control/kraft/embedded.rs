@@ -301,3 +301,54 @@ fn leave(image: &MetadataImage, node_id: i32) -> Vec<MetadataRecord> {
     };
     vec![record.into()]
 }
+
+#[cfg(test)]
+mod tests {
+    use thalweg_metadata::image::Update;
+    use thalweg_wire::messages::CreateTopicsRequest;
+    use thalweg_wire::messages::create_topics_request::CreatableTopic;
+
+    use super::*;
+    use crate::control::kraft::controller::Controller;
+    use crate::testing::Node;
+
+    /// A listener with a bug.
+    struct Panics;
+
+    impl MetadataListener for Panics {
+        fn apply(&self, _: Update) -> BTreeSet<Uuid> {
+            panic!("a bug while metadata takes effect");
+        }
+    }
+
+    fn create(name: &str) -> Arc<CreateTopicsRequest> {
+        let topic = CreatableTopic {
+            name: name.into(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..Default::default()
+        };
+        let topics = vec![topic];
+        Arc::new(CreateTopicsRequest { topics, timeout_ms: 60_000, ..Default::default() })
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn panic_while_metadata_takes_effect_stops_the_broker() {
+        const REASON: &str = "a decision panicked while it took effect";
+        let broker = Node::start(&[]).await;
+        let services = Arc::clone(broker.services());
+        let Controller::Embedded(controller) = services.control.controller() else {
+            panic!("the controller is in this process");
+        };
+        let broken = EmbeddedController { listener: Arc::new(Panics), ..controller.clone() };
+        let panics = services.node.metrics().panics.get();
+        let refused = broken.send(create("lost"), 7).await;
+        assert!(matches!(&refused, Err(ControllerError::Failed(reason)) if reason == REASON));
+        assert_eq!(services.node.fatal().as_deref(), Some(REASON));
+        assert_eq!(services.node.metrics().panics.get(), panics + 1);
+        // No other decision goes by half of that one.
+        let next = controller.send(create("next"), 7).await;
+        assert!(matches!(&next, Err(ControllerError::Failed(reason)) if reason == REASON));
+        broker.shut_down().await;
+    }
+}
