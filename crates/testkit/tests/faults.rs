@@ -7,7 +7,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use support::{Client, Data, metric};
+use support::{Client, Data};
 use thalweg_testkit::TestBroker;
 use thalweg_testkit::faults::{DiskOp, Errno, Faults};
 use thalweg_testkit::requests;
