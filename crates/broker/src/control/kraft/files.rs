@@ -1,5 +1,5 @@
-//! The files of `__cluster_metadata-0`: its log, and the checkpoints beside the log's segments. What is written to them
-//! is for who has them: [`super::MetadataLog`] where this node votes, [`super::ObserverLog`] where others do.
+//! The files of `__cluster_metadata-0`: its log, and the checkpoints beside the log's segments. [`super::MetadataLog`]
+//! writes them where this node is the controller, [`super::ObserverLog`] where other nodes are.
 
 use std::path::PathBuf;
 use std::sync::Arc;

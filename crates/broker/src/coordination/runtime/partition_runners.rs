@@ -35,9 +35,9 @@ pub(crate) struct PartitionRunners<S: Shard> {
 impl<S: Driven> PartitionRunners<S> {
     /// A coordinator that leads nothing yet; on a thread of its runtime.
     ///
-    /// `initial` says everything that is so. It is asked under the lock of a partition whose shard has
-    /// just become active. What it says must therefore be brought up to date *before*
-    /// [`event`](Self::event) is called: then nothing is missed in between, and at worst said twice.
+    /// `initial` gives the events that bring a new shard up to the present. It is called under the lock of a
+    /// partition whose shard has just become active. Its state must therefore change *before*
+    /// [`event`](Self::event) is called: then a shard misses no event, and at worst gets one twice.
     ///
     /// `effects` is given what shards want done outside, under the lock of a partition.
     pub(crate) fn new(
@@ -243,8 +243,8 @@ impl<S: Driven> PartitionRunners<S> {
         self.shards.read().get(&index).map(|shard| Arc::clone(&shard.partition))
     }
 
-    /// Tells the shard of every partition led here of something outside its log. One that is loading is
-    /// told everything that is so when it is done.
+    /// Gives an event from outside the log to the shard of every partition led here. A shard that is loading
+    /// gets the events of `initial` when it is loaded.
     pub(crate) fn event(&self, make: impl Fn() -> S::Event) {
         let all: Vec<_> = self.shards.read().values().cloned().collect();
         for shard in all {
@@ -252,7 +252,7 @@ impl<S: Driven> PartitionRunners<S> {
         }
     }
 
-    /// Tells the shard of one partition, if it is led here and loaded.
+    /// Gives an event to the shard of one partition, if that is led here and loaded.
     pub(crate) fn event_to(&self, index: i32, event: S::Event) {
         let shard = self.shards.read().get(&index).cloned();
         if let Some(shard) = shard {

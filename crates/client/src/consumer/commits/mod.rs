@@ -1,7 +1,7 @@
-//! Committing: what is to be committed, what a coordinator is told and answers, and who tries again.
+//! Commits: their offsets, the requests to a coordinator and its answers, and when they are tried again.
 //!
-//! A commit names offsets with what they rest on ([`offsets`]): what was lost since, or is of a topic that
-//! was created again, is refused here and asked of nobody.
+//! A commit names offsets with what they rest on ([`offsets`]). Offsets of a partition that was lost since, or of a
+//! topic that was created again, are refused without a request.
 
 pub(super) mod automatic;
 pub(super) mod commit;

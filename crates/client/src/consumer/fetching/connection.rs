@@ -197,7 +197,7 @@ mod tests {
     use crate::Options;
     use crate::net::transport::{ReadHalf, WriteHalf};
 
-    /// More than any socket takes in that nobody reads from.
+    /// More than the buffers of any socket hold.
     const TOO_MUCH: usize = 64 << 20;
 
     #[tokio::test]

@@ -133,7 +133,7 @@ impl Rest {
         retry_at.into_iter().chain(own).min()
     }
 
-    /// The connection has ended, or did not come about. Nothing waits for it, so nobody has to hear of it.
+    /// The connection has ended, or did not come about. Nothing waits for it, so no error is reported.
     fn note_end(
         &mut self,
         shared: &Shared,

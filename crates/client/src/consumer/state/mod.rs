@@ -1,5 +1,5 @@
-//! What a consumer's handle and its tasks have in common: one state under one lock, and who is woken when
-//! it changes.
+//! The state that a consumer's handle and its tasks share, under one lock, with the tasks that are woken when it
+//! changes.
 //!
 //! Nothing here asks a broker for anything but the group's coordinator, and nothing here is a task.
 

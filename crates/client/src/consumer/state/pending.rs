@@ -1,4 +1,4 @@
-//! Offsets that wait for the commit under way, where nobody has to wait for either.
+//! Offsets of asynchronous commits that wait for the commit under way.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -120,7 +120,7 @@ async fn run(shared: Arc<Shared>, broker: i32, wake: Arc<Notify>) {
         let is_refused = error.as_ref().is_some_and(Error::is_authentication);
         failures += 1;
         if wanted(&shared, broker) != Wanted::Now {
-            // Nothing waits for it, so nobody has to hear of it.
+            // Nothing waits for it, so no error is reported.
             let pause = match is_refused {
                 true => AUTHENTICATION_BACKOFF,
                 false => backoff::ahead_pause(shared.config.retry_backoff, failures),
