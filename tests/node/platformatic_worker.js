@@ -70,6 +70,19 @@ async function commit(consumer) {
   }
 }
 
+// A stream that is opened or closed at the same moment makes close fail, and the consumer stays open.
+async function close(consumer) {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await consumer.close(true)
+    } catch (error) {
+      if (attempt === 5) throw error
+      tell('error', { what: `close: ${error}`.slice(0, 200) })
+      await pause(200)
+    }
+  }
+}
+
 async function main() {
   const folder = path.join(process.env.NODE_PATH, '@platformatic/kafka/dist/index.js')
   const { Consumer } = await import(pathToFileURL(folder).href)
@@ -182,7 +195,7 @@ async function main() {
   await Promise.race([reading, pause(1000)])
   await commit(consumer)
   gone()
-  await consumer.close(true)
+  await close(consumer)
   tell('left')
   process.exit(0)
 }

@@ -175,4 +175,11 @@ class Member:
             raise AssertionError(f"{self.label} does not leave within {LEAVE_SECONDS_MAX} s") from None
         self.reader.join(30)
         self.process = None
-        check(code == 0 and self.life.has("left"), f"{self.label} ended with {code} when it was to leave")
+        has_left = code == 0 and self.life.has("left")
+        check(has_left, f"{self.label} ended with {code} when it was to leave{self._last_words()}")
+
+    def _last_words(self):
+        """What the process said of its end: its last error, and the last lines of its standard error."""
+        told = [event.get("what", "an error") for event in self.life.events if event["e"] == "error"][-1:]
+        errors = (self.scratch / f"{self.life.name}.err").read_text(errors="replace").strip()
+        return "".join(f"; {words}" for words in [*told, *errors.splitlines()[-5:]])
