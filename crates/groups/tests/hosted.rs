@@ -186,6 +186,36 @@ fn a_leave_and_a_crash_give_their_partitions_to_others_who_keep_theirs() {
     }
 }
 
+/// A member that joined for a partition that its owner still holds would join in vain.
+#[test]
+fn member_is_told_of_a_partition_when_its_owner_gave_it_up() {
+    for protocol in ["sticky", "cooperative-sticky"] {
+        let mut world = world(4);
+        topic(&mut world, "t2", 1);
+        let mut clients = settled(&mut world, 1, protocol);
+        clients.push(Client::new("grows".to_owned(), &[protocol], &["t2"]));
+        settle(&mut world, &mut clients);
+        let [holder, grows] = &mut clients[..] else { panic!("two members") };
+        assert_eq!((holder.owned.len(), grows.owned.len()), (4, 1), "{protocol}");
+        grows.topics.push("t1");
+        grows.must_join = true;
+        grows.run(&mut world);
+        let (joins, told) = (grows.joins, grows.told);
+        for _ in 0..3 {
+            grows.beat(&mut world);
+            world.memory.advance(10);
+        }
+        assert_eq!((grows.joins, grows.told), (joins, told), "{protocol}: {grows:?}");
+        assert_eq!(grows.owned.len(), 1, "{protocol}: the holder was not asked yet");
+        holder.beat(&mut world);
+        holder.beat(&mut world);
+        grows.beat(&mut world);
+        assert_eq!((grows.joins, grows.told), (joins + 1, told + 1), "{protocol}: {grows:?}");
+        settle(&mut world, &mut clients);
+        assert_eq!(clients.iter().map(|c| c.owned.len()).sum::<usize>(), 5, "{protocol}");
+    }
+}
+
 #[test]
 fn a_member_that_keeps_its_partitions_stays_in_its_generation() {
     let mut world = world(3);
