@@ -109,7 +109,7 @@ def call(words, env):
         child.wait()
 
 
-def run(fault, suites):
+def run(fault, suites, shows_failures=False):
     """What its tests make of the tree as it is: `failed`, `passed`, or why there is neither; and what
     failed first."""
     env = {"THALWEG_SEED_BASE": os.environ.get("THALWEG_SEED_BASE", "1")} | fault.env
@@ -131,6 +131,8 @@ def run(fault, suites):
     if code == FAILED:
         names = (LINE.match(line) for line in output.splitlines())
         first = next((name[1] for name in names if name), "(see above)")
+        if shows_failures:
+            tail(output)
         seed = SEED.search(output)
         return "failed", f"{first}, {seed[1]}" if seed else first
     why = {NOT_BUILT: "did not build", NO_TESTS: "no test has such a name", None: "took too long"}
@@ -151,7 +153,7 @@ def sound(faults, suites):
         if tests not in seen:
             seen.add(tests)
             print(f"without a fault: {tests}", file=sys.stderr)
-            outcome, first = run(fault, suites)
+            outcome, first = run(fault, suites, shows_failures=True)
             if outcome != "passed":
                 raise Refused(f"without the fault {fault.name}: {outcome} {first}")
 

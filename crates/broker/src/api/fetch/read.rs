@@ -222,6 +222,7 @@ impl Part {
             let offsets = partition.log.offsets();
             let leader = partition.serving_leader();
             (leader.epoch, leader.is_local) == (self.leader_epoch, self.leads)
+                && !partition.is_gone()
                 && partition.log.dir().check().is_ok()
                 && self.log_end.is_none_or(|end| end == offsets.log_end_offset)
                 && offsets.high_watermark == self.high_watermark
@@ -520,5 +521,34 @@ impl Look<'_> {
         part.last_stable_offset = offsets.last_stable_offset;
         part.log_start_offset = offsets.log_start_offset;
         part.partition = Some(Arc::clone(partition));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_metadata::image::Partition as Assignment;
+    use thalweg_metadata::testing::led_by_1;
+
+    use super::*;
+    use crate::replicas::partition::testing::PartitionOnDisk;
+
+    /// Nothing would end the wait of a fetch that takes a partition for unchanged after that.
+    #[test]
+    fn part_of_a_partition_that_is_gone_is_looked_at_again() {
+        let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+        let followed = Assignment { leader: 2, ..led_by_1(3, 4, &[1, 2], &[1, 2]) };
+        partition.assign(&followed);
+        let offsets = partition.log.offsets();
+        let part = Part {
+            partition: Some(Arc::clone(partition)),
+            leader_epoch: 3,
+            high_watermark: offsets.high_watermark,
+            last_stable_offset: offsets.last_stable_offset,
+            log_start_offset: offsets.log_start_offset,
+            ..Part::new(0, TopicKey::Name("t".into()), 0)
+        };
+        assert!(part.is_current());
+        partition.resign(None);
+        assert!(!part.is_current());
     }
 }

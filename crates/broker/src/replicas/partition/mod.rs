@@ -99,6 +99,8 @@ pub(crate) struct Partition {
     led_until_ms: AtomicU64,
     /// A change of role waits for a write that hangs: until then the partition neither leads nor follows.
     role_waits: AtomicBool,
+    /// Deleted, or moved to other brokers: a request that found it before is not served by it any more.
+    is_gone: AtomicBool,
     shared: Arc<Shared>,
     settings: Arc<ArcSwap<TopicSettings>>,
 }
@@ -164,6 +166,7 @@ impl Partition {
             is_in_sync_follower: AtomicBool::new(false),
             led_until_ms: AtomicU64::new(0),
             role_waits: AtomicBool::new(false),
+            is_gone: AtomicBool::new(false),
             shared,
             settings,
         }
@@ -338,10 +341,18 @@ impl Partition {
             replica.leader_epoch()
         };
         self.is_in_sync_follower.store(false, Ordering::Release);
+        // Before fetches are woken: the topics still name this partition, and a consumer that may read from any replica
+        // would wait again.
+        self.is_gone.store(true, Ordering::Release);
         // Where a write hangs, the log takes no append from here on all the same.
         self.log.try_set_role(Role::Follower { epoch });
         self.leads_no_more();
         self.wake_all();
+    }
+
+    /// Whether the partition is deleted, or has moved to other brokers.
+    pub(crate) fn is_gone(&self) -> bool {
+        self.is_gone.load(Ordering::Acquire)
     }
 
     fn leads_no_more(&self) {

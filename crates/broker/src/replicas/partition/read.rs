@@ -105,7 +105,7 @@ impl Partition {
             return Err(ReadFailure::UnknownEpoch);
         }
         // Before the first metadata nothing is known of what is committed.
-        match is_local || any_replica && leader_epoch >= 0 {
+        match is_local || any_replica && leader_epoch >= 0 && !self.is_gone() {
             true => Ok(leader),
             false => Err(ReadFailure::NotLeader { leader_id, leader_epoch }),
         }

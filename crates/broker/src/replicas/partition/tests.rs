@@ -125,6 +125,22 @@ async fn who_waits_hears_who_leads_a_partition_that_is_elsewhere() {
     assert_eq!(partition.led_epoch(), Err(Leader { id: 2, epoch: 1, is_local: false }));
 }
 
+/// A consumer that may read from any replica (KIP-392) has nothing more to expect of a replica that is gone.
+#[test]
+fn partition_that_is_gone_serves_no_consumer() {
+    for leader in [1, 2] {
+        let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
+        partition.assign(&Assignment { leader, ..led_by_1(3, 4, &[1, 2], &[1, 2]) });
+        assert!(partition.check_reader(-1, true).is_ok());
+        partition.resign(Some((2, 3)));
+        let refused = partition.check_reader(-1, true);
+        assert!(
+            matches!(refused, Err(ReadFailure::NotLeader { leader_id: 2, leader_epoch: 3 })),
+            "{refused:?}"
+        );
+    }
+}
+
 #[test]
 fn only_an_in_sync_follower_that_did_not_just_lead_may_be_elected() {
     let PartitionOnDisk { partition, .. } = &PartitionOnDisk::new("t", 1);
