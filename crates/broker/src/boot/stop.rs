@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::task::JoinHandle;
 
 use crate::api::services::Services;
+use crate::control::directories;
 use crate::control::kraft::Controller;
 
 /// How long a stop may take before it is cut short.
@@ -33,12 +34,49 @@ pub(super) fn close(services: &Services) {
     let epoch = services.node.broker_epoch();
     if let Controller::Embedded(controller) = services.control.controller() {
         // A start that failed before the registration has nothing to leave.
-        if epoch >= 0
-            && let Err(error) = controller.leave()
-        {
-            tracing::warn!(%error, "the broker could not sign off");
+        if epoch >= 0 {
+            // A directory that is offline at the next start is known to have these partitions.
+            directories::report_noted(&services.control, controller);
+            if let Err(error) = controller.leave() {
+                tracing::warn!(%error, "the broker could not sign off");
+            }
         }
         controller.close(now);
     }
     services.replicas.logs().shut_down(epoch, now);
+}
+
+#[cfg(test)]
+mod tests {
+    use thalweg_wire::Uuid;
+    use thalweg_wire::messages::CreateTopicsRequest;
+    use thalweg_wire::messages::create_topics_request::CreatableTopic;
+
+    use super::*;
+    use crate::testing::Node;
+
+    /// Otherwise a partition whose directory is offline at the next start would keep a leader there.
+    #[tokio::test]
+    async fn stop_reports_directories_that_are_not_reported_yet() {
+        let node = Node::start(&[]).await;
+        let services = Arc::clone(node.services());
+        let topic = CreatableTopic {
+            name: "t".into(),
+            num_partitions: 1,
+            replication_factor: 1,
+            ..Default::default()
+        };
+        let request = CreateTopicsRequest { topics: vec![topic], ..Default::default() };
+        let answer = services.control.send(request).await.unwrap();
+        let topic = answer.topics[0].topic_id;
+        services.node.stop();
+        let dir = Uuid::from_u128(7 << 64);
+        services.control.news().assign(topic, vec![(0, dir)]);
+        let closing = Arc::clone(&services);
+        tokio::task::spawn_blocking(move || close(&closing)).await.unwrap();
+        let image = services.node.image().0;
+        let partition = image.topics.partition(topic, 0).unwrap();
+        assert_eq!(partition.directory(services.node.id()), Some(dir));
+        node.shut_down().await;
+    }
 }

@@ -42,10 +42,10 @@ impl Control {
     }
 }
 
-/// Reports what was found while the metadata was served for the first time; on a thread that may
-/// wait. To be called once the broker is registered with its directories and before it is unfenced:
-/// only partitions that lie in one of these get a leader then.
-pub(crate) fn report_before_unfencing(control: &Control, controller: &EmbeddedController) {
+/// Reports the assignments that are noted; on a thread that may wait. A start calls it once the broker is registered with
+/// its directories and before it is unfenced, because only partitions in one of these get a leader then. A stop calls it
+/// when the task that reports them has ended.
+pub(crate) fn report_noted(control: &Control, controller: &EmbeddedController) {
     loop {
         let taken = control.news.take();
         if taken.is_empty() {

@@ -112,7 +112,7 @@ pub(crate) fn register_with_own_controller(
     }
     control.node.set_broker_epoch(answer.broker_epoch);
 
-    directories::report_before_unfencing(control, controller);
+    directories::report_noted(control, controller);
     let answer = send(controller, &heartbeat(control))?;
     if answer.error_code.is_err() || answer.is_fenced {
         return Err(format!("the broker stays fenced: {}", answer.error_code));

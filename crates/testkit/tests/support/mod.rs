@@ -303,7 +303,10 @@ impl Client {
                 tokio::task::yield_now().await;
             }
         };
-        tokio::time::timeout(WAIT, leaderless).await.expect("the partition has no leader in time");
+        if tokio::time::timeout(WAIT, leaderless).await.is_err() {
+            let shown = self.metadata(topic).await;
+            panic!("partition {partition} still has a leader: {shown:?}");
+        }
     }
 
     /// The last part of each log directory's name with its error and what lies in it.
