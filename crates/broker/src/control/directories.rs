@@ -12,7 +12,7 @@ use thalweg_wire::{ErrorCode, Uuid};
 
 use crate::control::Control;
 use crate::control::kraft::EmbeddedController;
-use crate::node::directory_news::Assignments;
+use crate::node::directory_news::{Assignments, DirectoryNews};
 
 /// Pause before what could not be reported is reported again.
 const RETRY: Duration = Duration::from_secs(1);
@@ -25,20 +25,34 @@ impl Control {
             if taken.is_empty() {
                 return;
             }
-            self.report_assignments_of(&taken).await;
+            self.report_assignments_of(Unreported { news: &self.news, assignments: taken }).await;
         }
     }
 
-    async fn report_assignments_of(&self, assignments: &Assignments) {
+    async fn report_assignments_of(&self, mut unreported: Unreported<'_>) {
+        let assignments = &unreported.assignments;
         let request = request_of(self.node.id(), self.node.broker_epoch(), assignments);
         let answer = self.send(request).await;
         look_at(answer.as_ref().map_err(ToString::to_string));
         let is_taken = answer.is_ok_and(|answer| answer.error_code.is_ok());
         // The embedded controller answers once and for all.
-        if !is_taken && self.is_joined() {
+        if is_taken || !self.is_joined() {
+            unreported.assignments.clear();
+        } else {
             tokio::time::sleep(RETRY).await;
-            self.news.note_again(assignments);
         }
+    }
+}
+
+/// Assignments that are being reported. They are noted again if that fails, or if a stop ends the task that does it.
+struct Unreported<'a> {
+    news: &'a DirectoryNews,
+    assignments: Assignments,
+}
+
+impl Drop for Unreported<'_> {
+    fn drop(&mut self) {
+        self.news.note_again(&self.assignments);
     }
 }
 
@@ -108,10 +122,21 @@ fn request_of(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::directory_news::DirectoryNews;
 
     fn id(n: u8) -> Uuid {
         Uuid::from_u128(u128::from(n) << 64)
+    }
+
+    /// As when a stop ends the task that waits for the controller's answer.
+    #[test]
+    fn assignments_of_a_report_that_is_given_up_are_noted_again() {
+        let news = DirectoryNews::default();
+        news.assign(id(1), vec![(0, id(8)), (1, id(8))]);
+        let unreported = Unreported { news: &news, assignments: news.take() };
+        news.assign(id(1), vec![(1, id(9))]);
+        drop(unreported);
+        let noted: Vec<_> = news.take().into_iter().collect();
+        assert_eq!(noted, [((id(1), 0), id(8)), ((id(1), 1), id(9))]);
     }
 
     #[test]
