@@ -8,7 +8,6 @@ use thalweg_coordinator::{Now, Shard, Token};
 use thalweg_wire::ErrorCode;
 
 use super::{Decision, Out, TransactionShard, TransactionTimer, append_error};
-use crate::ids::Known;
 use crate::request::{TransactionRequest, TransactionResponse};
 
 /// So many requests wait for an id at most: a producer has one in flight, its partitions' leaders one each.
@@ -93,10 +92,6 @@ impl TransactionShard {
 
     /// Requests have waited for long enough.
     pub(super) fn waited(&mut self, id: &Arc<str>, now: Now, out: &mut Out) {
-        // Nobody hears of a transition that took too long to be committed: who comes meanwhile would wait for it for ever.
-        if !self.is_under_way(id) {
-            self.serve(id, now, out);
-        }
         let Some(queue) = self.waiting.queues.get_mut(id) else { return };
         let is_over = |waiter: &Waiter| waiter.until_ms <= now.monotonic_ms;
         queue.has_begun &= !queue.waiters.front().is_some_and(is_over);
@@ -120,15 +115,6 @@ impl TransactionShard {
         }
         for (token, refused) in over {
             out.complete(token, refused);
-        }
-    }
-
-    /// Whether a transition of an id is under way.
-    fn is_under_way(&self, id: &str) -> bool {
-        match self.ids.get(id) {
-            Known::InTransit => true,
-            Known::Is(transaction) => transaction.state.is_prepared(),
-            Known::Nothing => false,
         }
     }
 

@@ -141,6 +141,8 @@ mod tests {
 
     use super::*;
     use crate::replicas::shared::{IsrChanges, PARTITIONS_MAX};
+    use crate::testing::{self, NODE, Node};
+    use crate::{Hooks, TestClock};
 
     fn id(n: u8) -> Uuid {
         Uuid::from_u128(u128::from(n) << 64)
@@ -213,5 +215,29 @@ mod tests {
         let count = i32::try_from(PARTITIONS_MAX).unwrap() + 1;
         (0..count).for_each(|index| changes.ask(id(1), index, change(1)));
         assert_eq!((changes.take().len(), changes.take().len()), (PARTITIONS_MAX, 1));
+    }
+
+    /// A partition takes the ISR from the answer, and does not wait for the metadata.
+    #[tokio::test]
+    async fn partition_takes_the_isr_of_an_answer() {
+        let clock = TestClock::new();
+        let hooks = Hooks { clock: Some(clock.clone()), ..Hooks::default() };
+        let node = Node::start_with(&[], &[""], hooks).await;
+        let led = testing::partition(id(1), 0, NODE, 3, &[NODE, 2]);
+        node.publish([testing::topic("t", id(1)), led.into()]).await;
+        let (replicas, partition) = (&node.services().replicas, node.partition("t", 0));
+        // The other replica has never fetched. The broker's own task does not run before the next wait.
+        clock.advance(Duration::from_secs(3600));
+        partition.check_lag();
+        let changes = replicas.shared.isr_changes.take();
+        assert_eq!(changes.len(), 1);
+        assert!(!partition.missing_replicas().replicas);
+        tell(replicas, &changes, |key| {
+            let sent = &changes[key];
+            let partition_epoch = sent.partition_epoch + 1;
+            Ok(Altered { leader_epoch: 3, partition_epoch, isr: vec![NODE] })
+        });
+        assert!(partition.missing_replicas().replicas);
+        node.shut_down().await;
     }
 }
